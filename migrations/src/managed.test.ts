@@ -11,7 +11,7 @@ import {
   run,
 } from './__testUtils__/ManagedServer';
 import { seedCatalog } from './__testUtils__/seed';
-import { urlOf } from './cli/__testUtils__/runCli';
+import { runInProcess, urlOf } from './cli/__testUtils__/runCli';
 import {
   openStockCatalog,
   STOCK_MIGRATIONS,
@@ -127,6 +127,39 @@ describe.each(managedServers('every'))(
       expect(await slugs(there)).toEqual([{ slug: 'acme', entities: 1 }]);
       await run(there, 'verify');
       await rm(folder, { recursive: true });
+    });
+
+    it('refuses to adopt a catalog of which row-level security hides rows, until what it prints has run', async () => {
+      const connection = await server.createDatabase();
+      const catalog = await openStockCatalog(connection);
+      opened.push(catalog);
+      await catalog.knex.migrate.latest({ directory: STOCK_MIGRATIONS });
+      await catalog.engine.ingest({ ref: 'component:default/first' });
+      await run(connection, 'adopt');
+      await query(
+        connection,
+        `alter table final_entities enable row level security;
+         alter table refresh_state enable row level security`,
+      );
+      const message =
+        'Row-level security hides rows of final_entities, refresh_state in the schema "public" from portal_admin.';
+      await expect(runInProcess(connection, 'verify')).resolves.toMatchObject({
+        exitCode: 4,
+        stderr: expect.stringContaining(message),
+      });
+      const { exitCode, stderr } = await runInProcess(connection, 'adopt');
+      expect(stderr).toContain(message);
+      expect(exitCode).toBe(3);
+      await query(connection, stderr.match(/^create policy .*;$/gm)!.join(''));
+      await catalog.engine.ingest({ ref: 'component:default/second' });
+      await run(connection, 'adopt');
+      await run(connection, 'verify');
+      expect(
+        await query(
+          connection,
+          'set role portal_admin; select entity_name as name from tenancy.entities order by 1',
+        ),
+      ).toEqual([{ name: 'first' }, { name: 'second' }]);
     });
 
     it('adopts a stock catalog, and gives it up', async () => {

@@ -32,6 +32,7 @@ import {
   privilegesOnTable,
   quotaPrivilege,
   reading,
+  refuseHiddenRows,
   refuseMissingRights,
   refuseOthersTables,
 } from './rights';
@@ -60,6 +61,7 @@ export async function adopt(
   }
   await refuseLosses(context, engine);
   await refuseMissingRights(context, engine);
+  await refuseHiddenRows(context, engine);
   await install(context, engine);
   // Behind the triggers, until both sides are equal.
   await copyEntities(context, engine);

@@ -3,6 +3,7 @@ import type { StepContext } from '../engine/Step';
 import { RefusedError } from '../errors';
 import { ADMIN_ROLE } from '../roles';
 import { RESET_OWNER_ROLE, SET_OWNER_ROLE } from '../session/ownerRole';
+import { ADMIN_POLICY } from '../schema/policies';
 import { DEFAULT_TENANT_ID } from '../schema/tables';
 import { escapeIdentifier } from '../sql';
 import { ENGINE_TABLES, engineTable } from './engine';
@@ -197,6 +198,52 @@ async function lacksUsage(
     [ADMIN_ROLE, schema],
   );
   return lacks;
+}
+
+/**
+ * Why `portal_admin`, as whom the triggers run, does not see all rows of the engine; nothing where
+ * it does. It would take what is hidden for deleted.
+ */
+export async function describeHiddenRows(
+  { executor }: Pick<StepContext, 'executor'>,
+  engine: Engine,
+): Promise<string | undefined> {
+  const hidden = await executor.read<{ name: EngineTable }>(
+    `select r.relname as name
+       from pg_class r join pg_namespace n on n.oid = r.relnamespace
+       join pg_roles a on a.rolname = '${ADMIN_ROLE}' and not a.rolbypassrls
+      where n.nspname = $1 and r.relname = any ($2) and r.relrowsecurity and not exists (
+        select from pg_policy p
+         where p.polrelid = r.oid and p.polpermissive and p.polcmd = '*'
+           and a.oid = any (p.polroles) and pg_get_expr(p.polqual, p.polrelid) = 'true')
+      order by 1`,
+    [engine.schema, ENGINE_TABLES],
+  );
+  return hidden.length === 0
+    ? undefined
+    : `Row-level security hides rows of ${hidden
+        .map(({ name }) => name)
+        .join(', ')} in the schema "${engine.schema}" from ${ADMIN_ROLE}. ` +
+        `Let the owner run\n${hidden
+          .map(
+            ({ name }) =>
+              `create policy ${ADMIN_POLICY} on ${engineTable(
+                engine,
+                name,
+              )} to ` + `${ADMIN_ROLE} using (true);`,
+          )
+          .join('\n')}`;
+}
+
+/** @throws {@link RefusedError} for {@link describeHiddenRows} */
+export async function refuseHiddenRows(
+  context: StepContext,
+  engine: Engine,
+): Promise<void> {
+  const hidden = await describeHiddenRows(context, engine);
+  if (hidden) {
+    throw new RefusedError(hidden);
+  }
 }
 
 export function schemaUsage({ schema }: Engine): string {

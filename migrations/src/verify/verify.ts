@@ -1,6 +1,7 @@
 import { compareAdoption } from '../adopt/compare';
 import { adoptCommand, describeTenant } from '../adopt/engine';
 import type { Engine } from '../adopt/engine';
+import { describeHiddenRows } from '../adopt/rights';
 import {
   describeEngines,
   readAdoptionStatus,
@@ -214,6 +215,10 @@ async function verifyEngine(
       )} are gone from the ` +
         `schema "${engine.schema}" (${adoptCommand(engine, 'unadopt')}).`,
     ];
+  }
+  const hidden = await describeHiddenRows(context, engine);
+  if (hidden) {
+    return [hidden];
   }
   const faults = renderFaults(status);
   if (faults.length > 0) {
