@@ -41,4 +41,12 @@ describe('a process that stands still', () => {
     expect(watch.takeLongestMs()).toBeGreaterThan(200);
     end();
   });
+
+  it('is a metric alone while nothing of a tenant was under way', async () => {
+    await looks();
+    hold(400);
+    await looks();
+    expect(watch.takeLongestMs()).toBeGreaterThan(200);
+    expect(logger.warn).not.toHaveBeenCalled();
+  });
 });

@@ -84,11 +84,10 @@ export class EventLoopWatch {
     const now = performance.now();
     const heldMs = Math.max(0, now - this.#expectedAt);
     this.#longestMs = Math.max(this.#longestMs, heldMs);
-    if (heldMs >= HOLD_MS) {
+    const suspects = heldMs >= HOLD_MS ? this.#suspects() : undefined;
+    if (suspects) {
       this.#logger.warn(
-        `The process stood still for ${Math.round(
-          heldMs,
-        )} ms: ${this.#suspects()}`,
+        `The process stood still for ${Math.round(heldMs)} ms: ${suspects}`,
       );
     }
     this.#done = [];
@@ -97,7 +96,7 @@ export class EventLoopWatch {
   }
 
   /** What ran since the last look; what has waited for longer comes last. */
-  #suspects(): string {
+  #suspects(): string | undefined {
     const running = [...this.#running.values()].sort(
       (one, other) => other.since - one.since,
     );
@@ -105,8 +104,9 @@ export class EventLoopWatch {
       ...this.#done.reverse(),
       ...running.map(({ name }) => name),
     ]);
+    // Such as plugins that load at the start.
     if (names.size === 0) {
-      return 'nothing of a tenant was under way';
+      return undefined;
     }
     const shown = [...names].slice(0, NAMED).join('; ');
     const more = names.size - NAMED;
