@@ -141,9 +141,8 @@ export class EngineStatusStore {
     const due = await this.readDue([tenantId]);
     return {
       ...(await this.reports([tenantId], due)).get(tenantId)!,
-      sourceErrorCount: (await this.countSourceErrors([tenantId])).get(
-        tenantId,
-      ),
+      sourceErrorCount:
+        (await this.countSourceErrors([tenantId])).get(tenantId) ?? undefined,
       sourceErrors: await this.#readSourceErrors(tenantId),
     };
   }
@@ -232,11 +231,13 @@ export class EngineStatusStore {
   }
 
   /**
-   * The number of locations and entities with errors, by tenant; without those that are not
+   * The number of locations and entities with errors, by tenant; `null` for those that are not
    * counted in time.
    */
-  async countSourceErrors(tenantIds: string[]): Promise<Map<string, number>> {
-    const found = new Map<string, number>();
+  async countSourceErrors(
+    tenantIds: string[],
+  ): Promise<Map<string, number | null>> {
+    const found = new Map<string, number | null>();
     const until = performance.now() + COUNT_TIMEOUT_MS;
     const statements = await this.#statementsFor(
       tenantIds,
@@ -244,6 +245,7 @@ export class EngineStatusStore {
         `select ${tenantId} as "tenantId", count(*)::int as errors ${fromErrorsOf(
           schema,
         )}`,
+      id => found.set(id, null),
     );
     try {
       for (const statement of statements) {
@@ -297,14 +299,17 @@ export class EngineStatusStore {
    * A few statements that together have a row of each engine.
    *
    * @param select - makes the part for one, of its schema and its tenant, both quoted
+   * @param include - called with the id of each tenant that has a row
    */
   async #statementsFor(
     tenantIds: string[],
     select: (schema: string, tenantId: string) => string,
+    include: (tenantId: string) => void = () => undefined,
   ): Promise<string[]> {
-    const parts = [...(await this.#schemasOf(tenantIds))].map(
-      ([schema, tenantId]) =>
-        select(escapeIdentifier(schema), escapeLiteral(tenantId)),
+    const schemas = [...(await this.#schemasOf(tenantIds))];
+    schemas.forEach(([, tenantId]) => include(tenantId));
+    const parts = schemas.map(([schema, tenantId]) =>
+      select(escapeIdentifier(schema), escapeLiteral(tenantId)),
     );
     const statements: string[] = [];
     while (parts.length > 0) {

@@ -192,9 +192,9 @@ export interface TenantEngines {
 
   /**
    * The numbers of locations and entities with errors, by tenant. Counts for two seconds, small
-   * engines first; those that are not counted by then are missing.
+   * engines first; `null` for those that are not counted by then.
    */
-  countSourceErrors(tenantIds: string[]): Promise<Map<string, number>>;
+  countSourceErrors(tenantIds: string[]): Promise<Map<string, number | null>>;
 }
 
 /**

@@ -192,6 +192,14 @@ describe.each(databases.eachSupportedId().slice(-1))(
           1,
           'acme',
         ]);
+        // Of an engine whose errors were not counted in time.
+        engines.countSourceErrors.mockResolvedValue(
+          new Map([[acme.tenant_id, null]]),
+        );
+        await expect(slugsOf('state=with_errors')).resolves.toEqual([
+          1,
+          'acme',
+        ]);
         await expect(slugsOf('state=deleted')).resolves.toEqual([1, 'gone']);
         engines.countSourceErrors.mockClear();
         await expect(slugsOf('state=running')).resolves.toEqual([1, 'acme']);

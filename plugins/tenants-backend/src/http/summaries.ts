@@ -68,7 +68,10 @@ async function filterBy(
       : await readStates(active, from);
   return active.filter(({ tenant_id }) => {
     const value = found.get(tenant_id);
-    return typeof value === 'number' ? value > 0 : value === state;
+    return typeof value === 'number'
+      ? value > 0
+      : // Not counted in time.
+        value === null || value === state;
   });
 }
 
@@ -128,7 +131,7 @@ async function readStates(
 async function countErrors(
   tenants: Tenant[],
   { engines }: From,
-): Promise<Map<string, number>> {
+): Promise<Map<string, number | null>> {
   return engines.isAvailable
     ? engines.countSourceErrors(tenants.map(({ tenant_id }) => tenant_id))
     : new Map();

@@ -128,7 +128,10 @@ export type ListTenants = z.input<typeof listTenantsSchema>;
 export const listTenantsQuerySchema = listTenantsSchema
   .extend({
     summary: z.boolean({ error: 'true or false' }).default(false),
-    /** Those in this state alone; `with_errors` are those whose sources have errors. */
+    /**
+     * Those in this state alone; `with_errors` are those whose sources have errors, or were not
+     * counted within 2 seconds.
+     */
     state: z.enum(STATES, { error: `one of ${STATES.join(', ')}` }).optional(),
     /** By `slug` where it is not given. */
     orderBy: z
