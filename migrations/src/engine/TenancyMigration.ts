@@ -290,9 +290,17 @@ export class TenancyMigration {
       : (await this.missingMigrations(this.home)).length === 0;
   }
 
-  /** @throws {@link RefusedError} unless there are tenants, and the tables of this version */
+  /** @throws {@link RefusedError} unless there are tenants, and the tables of this version are in use */
   async requireProductTables(): Promise<void> {
     await requireRegistry(this.context);
+    const completed = await this.completedPhase();
+    // After a rollback these tables stay, and those in use have the default tenant alone.
+    if (completed < this.home.number) {
+      throw new RefusedError(
+        `Phase ${this.home.number} is not complete, which brings the tables of tenants into use. Run ` +
+          `"${operatorCommand(`phase${completed + 1}`)}".`,
+      );
+    }
     const [missing] = await this.missingMigrations(this.home);
     if (missing) {
       const [{ database }] = await this.context.executor.read<{

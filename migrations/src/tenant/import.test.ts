@@ -31,6 +31,7 @@ import {
 } from '../cli/__testUtils__/runCli';
 import { TEAM } from '../partitions/__testUtils__/tenants';
 import type { Clones } from '../resumption/__testUtils__/Clones';
+import { rollback } from '../rollback/rollback';
 import { HEX } from './__testUtils__/plugins';
 import {
   contentsOf,
@@ -302,6 +303,22 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
       expect(exitCode).toBe(3);
     },
   );
+
+  it('are refused after a rollback, as are a purge and a move: the tables in use have no rows of tenants', async () => {
+    const name = await cloneInUse();
+    await clones.migrate(name, migration => rollback(migration));
+    for (const args of [
+      ['export', 'my-team', join(folder, 'rolled-back.gz')],
+      ['export', '--all', '--to', join(folder, 'rolled-back')],
+      ['import', file, '--slug', 'rolled-back'],
+      ['move', 'my-team', '--to-url', urlOf(connection)],
+      ['purge', 'my-team', '--now', '--yes'],
+    ]) {
+      const { exitCode, stderr } = await run(name, ...args);
+      expect(stderr).toContain('Phase 5 is not complete');
+      expect(exitCode).toBe(3);
+    }
+  });
 
   it('tell a JSON null from a missing value', async () => {
     const name = await clones.clone(template);
