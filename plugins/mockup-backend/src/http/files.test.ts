@@ -378,7 +378,7 @@ describe.each(databases.eachSupportedId())('files of mockups on %s', id => {
     const attempt = (versionTag: string) =>
       client.importMockups(
         JSON.stringify(file(mockup({ versions: [version({ versionTag })] }))),
-        { ...alice, idempotencyKey: 'dialog 1' },
+        { ...alice, idempotencyKey: 'dialog 3' },
       );
     const [first] = await attempt('a');
     const [second] = await attempt('b');
