@@ -18,8 +18,8 @@ const MOST_TOKENS = 10_000;
  * The users and groups that a user may act for, as the sign-in resolver returned them. They
  * come from the identity catalog, for requests of every tenant.
  *
- * Backstage asks the auth plugin over HTTP. Results are cached by user and token, for at most a
- * minute and not longer than the token is valid.
+ * Backstage asks the auth plugin over HTTP. Results are cached by user and token, for a minute;
+ * Backstage refuses an expired token itself.
  */
 export class Ownership {
   readonly #known = new LRUCache<string, Promise<readonly string[]>>({
@@ -56,13 +56,8 @@ export class Ownership {
       return known;
     }
     const refs = ask();
-    const validMs = (credentials.expiresAt?.getTime() ?? Infinity) - Date.now();
-    if (validMs > 0) {
-      this.#known.set(key, refs, { ttl: Math.min(LONGEST_MS, validMs) });
-      refs.catch(
-        () => this.#known.peek(key) === refs && this.#known.delete(key),
-      );
-    }
+    this.#known.set(key, refs);
+    refs.catch(() => this.#known.peek(key) === refs && this.#known.delete(key));
     return refs;
   }
 }

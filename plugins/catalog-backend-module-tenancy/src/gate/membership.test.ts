@@ -35,6 +35,7 @@ const databases = createTestDatabases({ versions: 'newest' });
 const REFUSED = '403 {"error":"Invalid tenant"}';
 const MEMBER_TOKEN = 'static-token-of-a-member';
 const STRANGER_TOKEN = 'static-token-of-no-member';
+const IMPOSTOR_TOKEN = 'static-token-of-an-impostor';
 const ADMIN_TOKEN = 'static-token-of-an-administrator';
 
 /** The plugins of the matrix, one for each class. */
@@ -180,6 +181,11 @@ const CALLERS: Array<{
   {
     name: 'an external service with a static token that is no member',
     call: async () => ({ headers: bearer(STRANGER_TOKEN) }),
+    enters: ['default'],
+  },
+  {
+    name: 'an external service whose subject is the name of a member',
+    call: async () => ({ headers: bearer(IMPOSTOR_TOKEN) }),
     enters: ['default'],
   },
   {
@@ -497,6 +503,7 @@ function config(jwksUrl: string): JsonObject {
         externalAccess: [
           entry(MEMBER_TOKEN, 'ci'),
           entry(STRANGER_TOKEN, 'nightly'),
+          entry(IMPOSTOR_TOKEN, 'user:default/jane'),
           entry(ADMIN_TOKEN, 'provisioner'),
           {
             type: 'jwks',
