@@ -121,6 +121,17 @@ describe.each(databases.eachSupportedId())('invitations on %s', id => {
     return body.map((each: any) => `${each.principal}: ${each.role}`);
   };
 
+  const waiting = (least: number) =>
+    waitUntil(`${least} to wait for the tenant`, async () => {
+      // A transaction sees the activity of its first look otherwise.
+      await database.client.query('select pg_stat_clear_snapshot()');
+      const { rows } = await database.client.query(
+        `select from pg_stat_activity
+          where datname = current_database() and wait_event_type = 'Lock'`,
+      );
+      return rows.length >= least;
+    });
+
   it('creates one, with a link that is told once, and keeps no more of the token than a hash', async () => {
     const created = await invite({ role: 'viewer', valid_days: 1 });
     const { token, link, sent, ...invitation } = created;
@@ -184,15 +195,7 @@ describe.each(databases.eachSupportedId())('invitations on %s', id => {
         accept(by(`user:default/u${i % 5}`), token),
       ),
     );
-    await waitUntil('several to wait for the tenant', async () => {
-      // A transaction sees the activity of its first look otherwise.
-      await database.client.query('select pg_stat_clear_snapshot()');
-      const { rows } = await database.client.query(
-        `select from pg_stat_activity
-          where datname = current_database() and wait_event_type = 'Lock'`,
-      );
-      return rows.length > 1;
-    });
+    await waiting(2);
     await database.client.query('commit');
     const answers = await accepting;
     expect(answers.map(({ status }) => status).sort()).toEqual([
@@ -200,6 +203,22 @@ describe.each(databases.eachSupportedId())('invitations on %s', id => {
       ...Array(8).fill(404),
     ]);
     expect(await members()).toHaveLength(1);
+  });
+
+  it('lets nobody in where it is over before the tenant can be changed', async () => {
+    const { token } = await invite();
+    await database.client.query('begin');
+    await database.client.query(
+      `select from tenants where tenant_slug = 'acme' for update`,
+    );
+    const accepting = Promise.resolve(accept(by('user:default/u1'), token));
+    await waiting(1);
+    await database.client.query(
+      `update tenant_invitations set expires_at = now() - interval '1 s'`,
+    );
+    await database.client.query('commit');
+    expect((await accepting).status).toBe(404);
+    expect(await members()).toEqual([]);
   });
 
   it('lowers no role, and raises a lower one', async () => {
@@ -485,14 +504,7 @@ describe.each(databases.eachSupportedId())('invitations on %s', id => {
       [JANE],
     );
     const making = make();
-    await waitUntil('the admin to wait for the tenant', async () => {
-      await database.client.query('select pg_stat_clear_snapshot()');
-      const { rows } = await database.client.query(
-        `select from pg_stat_activity
-          where datname = current_database() and wait_event_type = 'Lock'`,
-      );
-      return rows.length > 0;
-    });
+    await waiting(1);
     await database.client.query('commit');
     const { status, body } = await making;
     expect([status, body.error?.name]).toEqual([403, 'NotAllowedError']);
