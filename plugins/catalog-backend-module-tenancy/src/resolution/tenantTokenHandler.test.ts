@@ -179,6 +179,10 @@ describe('a tenant token as credentials', () => {
 
   it.each<[string, JsonObject[]]>([
     ['none', [{ type: 'tenant', options: {} }]],
+    [
+      'an empty list',
+      [{ type: 'tenant', options: {}, accessRestrictions: [] }],
+    ],
     ['none in the second entry', [ENTRY, { type: 'tenant', options: {} }]],
   ])(
     'keeps the backend from starting without accessRestrictions, flag on or off, and shows what to write: %s',
