@@ -237,6 +237,20 @@ const CALLERS: Array<{
     bare: true,
   },
   {
+    name: 'a forged call of a plugin for acme, to a route that asks for no credentials',
+    call: async () => ({
+      path: PATHS.open,
+      headers: bearer(
+        sign(
+          { obo: 'tenant:acme;' },
+          { header: { alg: 'HS256', typ: 'vnd.backstage.plugin' } },
+        ),
+      ),
+    }),
+    enters: ['default'],
+    bare: true,
+  },
+  {
     name: 'a member at a route that asks for no credentials',
     call: async () => ({
       path: PATHS.open,
