@@ -182,6 +182,16 @@ describe.each(databases.eachSupportedId())('operations on %s', id => {
     ]);
   });
 
+  it('answers a write once its audit event is closed', async () => {
+    let isAnswered: boolean | undefined;
+    success.mockImplementationOnce(async () => {
+      const [{ request }] = auditor.createEvent.mock.lastCall!;
+      isAnswered = request?.res?.writableEnded;
+    });
+    const { status } = await backend.alice.post('/mockups', { name: 'x' });
+    expect([status, isAnswered]).toEqual([201, false]);
+  });
+
   it('does not audit reads', async () => {
     await backend.alice.get('/mockups');
     expect(auditor.createEvent).not.toHaveBeenCalled();

@@ -115,6 +115,19 @@ describe.each(databases.eachSupportedId().slice(-1))(
       body.error?.message,
     ];
 
+    it('and what else is changed is answered once its audit event is closed', async () => {
+      let isAnswered: boolean | undefined;
+      auditor.createEvent.mockImplementationOnce(async ({ request }) => ({
+        success: async () => {
+          isAnswered = request?.res?.writableEnded;
+        },
+        fail: async () => undefined,
+      }));
+      const path = '/acme/members/user%3Adefault%2Fbob';
+      const { status } = await backend.admin.put(path, { role: 'member' });
+      expect([status, isAnswered]).toEqual([201, false]);
+    });
+
     describe('…/engine/pause', () => {
       const pauseOf = async () => {
         const { body } = await backend.admin.get('/acme/status');
