@@ -92,6 +92,31 @@ describe.each(databases.eachSupportedId())('audit trails on %s', id => {
     );
   });
 
+  it('are kept apart by the predicate and by the policy, each alone', async () => {
+    const trail = open();
+    await record(trail);
+    await record(trail, { tenantSlug: 'globex', event: 'of-globex' });
+    const change = (how: string) =>
+      database.client.query(
+        `alter table tenant_audit ${how} row level security`,
+      );
+    await change('disable');
+    try {
+      const { items } = await trail.list('acme');
+      expect(items).toMatchObject([{ event: 'update-tenant' }]);
+    } finally {
+      await change('enable');
+    }
+    const { rows } = await database.client.query(
+      `select tenant_id from tenants where tenant_slug = 'acme'`,
+    );
+    await expect(
+      database.pool.query(knex => knex('tenant_audit').select('event'), {
+        tenantId: rows[0].tenant_id,
+      }),
+    ).resolves.toEqual([{ event: 'update-tenant' }]);
+  });
+
   it('have what has begun and has not ended, as of a process that was killed', async () => {
     const trail = open();
     await trail.begin(event());
