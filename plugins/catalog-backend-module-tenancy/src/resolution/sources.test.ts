@@ -76,6 +76,17 @@ describe('the sources of a slug', () => {
     expect(directory.lookups).toEqual(expected === REFUSED ? [] : [expected]);
   });
 
+  it.each(['origin', 'referer'])(
+    'is no %s without base domains: pages of any site would name tenants',
+    async header => {
+      const answer = await backend.get({
+        host: BARE_HOST,
+        [header]: 'https://acme.other.example/',
+      });
+      expect(outcomeOf(answer)).toBe('default');
+    },
+  );
+
   it.each(['-', '0', 'a-b', '-'.repeat(63), '0'.repeat(500)])(
     'looks up any slug of the specified form: %s',
     async slug => {

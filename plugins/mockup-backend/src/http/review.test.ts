@@ -7,6 +7,10 @@ import { AuthorizeResult } from '@backstage/plugin-permission-common';
 import { catalogServiceMock } from '@backstage/plugin-catalog-node/testUtils';
 import { createTestDatabases, waitUntil } from '@internal/postgres/testUtils';
 import {
+  assignTenant,
+  carriedTenant,
+} from 'backstage-plugin-catalog-tenancy-node';
+import {
   MOCKUP_LIMITS,
   mockupCommentSchema,
   mockupReviewSchema,
@@ -67,6 +71,29 @@ it('keeps an author no longer than 5 seconds where the catalog does not answer',
   } finally {
     jest.useRealTimers();
   }
+});
+
+it('sends notifications in the tenant of the request', async () => {
+  const request = {} as Request;
+  const tenant = { tenantId: UNKNOWN_ID, tenantSlug: 'acme' };
+  assignTenant(request, tenant);
+  const auth = mockServices.auth.mock({
+    getOwnServiceCredentials: async () => mockCredentials.service(),
+  });
+  auth.getPluginRequestToken.mockRejectedValue(new Error('No token'));
+  const notify = createNotifyMentioned({
+    auth,
+    catalog: catalogServiceMock({ entities: [user('bob')] }),
+    discovery: mockServices.discovery(),
+    logger: mockServices.logger.mock(),
+  });
+  const said = {
+    ...{ id: 'one', mockupId: UNKNOWN_ID, author: ALICE, createdAt: '' },
+    text: '@bob',
+  };
+  await notify(said, request, mockCredentials.user(ALICE));
+  const [[{ onBehalfOf }]] = auth.getPluginRequestToken.mock.calls;
+  expect(carriedTenant(onBehalfOf)).toEqual(tenant);
 });
 
 describe.each(databases.eachSupportedId())('reviews on %s', id => {
