@@ -72,6 +72,7 @@ function codeIn(folder: string): string[] {
       if (entry.isDirectory()) {
         return codeIn(path);
       }
-      return /\.[cm]?[jt]sx?$/.test(entry.name) ? [path] : [];
+      // A link may lead nowhere.
+      return entry.isFile() && /\.[cm]?[jt]sx?$/.test(entry.name) ? [path] : [];
     });
 }
