@@ -40,7 +40,9 @@ const FINGERPRINT = `
                           (select count(*) from pg_publication_rel))
     from (select classid, objid, objsubid, deptype from pg_depend
            where refclassid = 'pg_class'::regclass and refobjid in (${TABLES})
-              or refclassid = 'pg_type'::regclass and refobjid in (
+           union all
+          select classid, objid, objsubid, deptype from pg_depend
+           where refclassid = 'pg_type'::regclass and refobjid in (
                    select reltype from pg_class where oid in (${TABLES}))) d`;
 
 /**
