@@ -83,7 +83,8 @@ it('has options that the command line takes', () => {
       phase ? each.name().startsWith(phase) : each.name() === name,
     );
     const subcommand = command?.commands.find(each => each.name() === first);
-    const known = (subcommand ?? command)?.options.map(({ long }) => long);
+    const found = subcommand ?? command;
+    const known = found && ['--help', ...found.options.map(each => each.long)];
     const options = `${first} ${rest}`.match(/--[a-z-]+/g) ?? [];
     expect([call, known]).toEqual([call, expect.arrayContaining(options)]);
   }
