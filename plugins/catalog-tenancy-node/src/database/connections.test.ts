@@ -11,9 +11,15 @@ import type { TenancyPool } from '../pool/TenancyPool';
 
 const databases = createTestDatabases({ versions: 'newest' });
 
-/** Waits also while timers are fake. */
+const now = performance.now.bind(performance);
+
+/** Waits also while timers are fake, and at most for 20 seconds. */
 async function until(isTrue: () => boolean | Promise<boolean>): Promise<void> {
+  const end = now() + 20_000;
   while (!(await isTrue())) {
+    if (now() > end) {
+      throw new Error(`It is not so after 20 s: ${isTrue}`);
+    }
     await new Promise(setImmediate);
   }
 }
@@ -158,11 +164,11 @@ describe.each(databases.eachSupportedId())('A connection to %s', id => {
     const throughProxy = database.createPool({ connection: proxy.connection });
     /** Waits for the connection that asks, and for its end. */
     const asked = async (hasAnswer: boolean) => {
-      const { connections } = proxy;
+      const { accepted } = proxy;
       jest.advanceTimersByTime(30_000);
-      await until(() => proxy.connections > connections);
+      await until(() => proxy.accepted > accepted);
       if (hasAnswer) {
-        await until(() => proxy.connections === connections);
+        await until(() => proxy.connections === 1);
       }
     };
     jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate'] });

@@ -15,6 +15,9 @@ export class WireProxy {
   /** How often the application has spoken, and waited for an answer then. */
   roundTrips = 0;
 
+  /** How many connections it has accepted. */
+  accepted = 0;
+
   readonly #server: Server;
   readonly #target: ClientConfig;
   readonly #links = new Set<Link>();
@@ -109,6 +112,7 @@ export class WireProxy {
   }
 
   #accept(client: Socket): void {
+    this.accepted += 1;
     const { host, port } = this.#target;
     const link = new Link(client, connect(Number(port), host), {
       onRoundTrip: () => {
