@@ -12,9 +12,10 @@ import { lockStatements } from '../session/lockRetries';
 import { REPLAY_FUNCTION } from './replay';
 
 /**
- * An attempt may replay as many entries under the lock as it may wait milliseconds: an entry takes
- * less than one. 55P03, lock_not_available, makes withLockRetries repeat the attempt, which
- * replays the log without a lock first.
+ * Writers wait while the log is replayed under the lock, a quarter of a millisecond to one for each
+ * entry. So an attempt replays as many as it may wait milliseconds for the lock. 55P03,
+ * lock_not_available, makes withLockRetries repeat the attempt, which replays the log without a
+ * lock first.
  */
 function refuseLongLog(timeoutMs: number): string {
   return `do $$ begin
