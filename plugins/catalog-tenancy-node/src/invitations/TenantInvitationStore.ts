@@ -40,7 +40,6 @@ interface InvitationRow
 
 /** An acceptable invitation with its tenant. */
 interface FoundInvitation {
-  invitation_id: string;
   tenant_id: string;
   tenant_slug: string;
   tenant_name: string;
@@ -244,7 +243,7 @@ export class TenantInvitationStore {
     const find = async () => {
       const [found] = await this.#database.pool.query<FoundInvitation>(knex =>
         knex.raw(
-          `select i.invitation_id, t.tenant_id, t.tenant_slug, t.tenant_name, m.role
+          `select t.tenant_id, t.tenant_slug, t.tenant_name, m.role
              from tenant_invitations i join tenants t on t.tenant_id = i.tenant_id
              left join tenant_members m on m.tenant_id = i.tenant_id
                    and m.principal = i.accepted_by and m.principal = ?
@@ -260,18 +259,17 @@ export class TenantInvitationStore {
       }
       return found;
     };
-    const { tenant_id, tenant_slug, tenant_name, ...found } = await find();
+    const { tenant_id, tenant_slug, tenant_name, role: held } = await find();
     const answer = (role: TenantRole) => ({ tenant_slug, tenant_name, role });
-    if (found.role) {
-      return answer(found.role);
+    if (held) {
+      return answer(held);
     }
     try {
       const role = await changeMembers(
         this.#database,
         'accept an invitation',
         { tenant_id },
-        change =>
-          join(change, { invitationId: found.invitation_id, principal }),
+        change => join(change, { token, principal }),
       );
       return answer(role);
     } catch (error) {
@@ -291,17 +289,16 @@ export class TenantInvitationStore {
 /** Accepts an invitation of a locked tenant, and returns the member's resulting role. */
 async function join(
   { transaction, tenantId: tenant_id }: TenantChange,
-  options: { invitationId: string; principal: string },
+  { token, principal }: { token: string; principal: string },
 ): Promise<TenantRole> {
-  const { principal } = options;
   const { knex } = transaction;
-  // It may have been accepted or revoked since it was found.
+  // It may have been accepted, revoked, or replaced by one with another token since it was found.
   const [invitation] = await transaction.query<{
     role: TenantRole;
     created_by: string;
   }>(
     knex('tenant_invitations')
-      .where({ invitation_id: options.invitationId })
+      .where({ tenant_id, token_hash: hashOf(token) })
       .whereNull('accepted_at')
       .whereRaw('expires_at > now()')
       .update({ accepted_at: knex.fn.now(), accepted_by: principal })

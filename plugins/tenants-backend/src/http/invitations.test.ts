@@ -205,21 +205,25 @@ describe.each(databases.eachSupportedId())('invitations on %s', id => {
     expect(await members()).toHaveLength(1);
   });
 
-  it('lets nobody in where it is over before the tenant can be changed', async () => {
-    const { token } = await invite();
-    await database.client.query('begin');
-    await database.client.query(
-      `select from tenants where tenant_slug = 'acme' for update`,
-    );
-    const accepting = Promise.resolve(accept(by('user:default/u1'), token));
-    await waiting(1);
-    await database.client.query(
-      `update tenant_invitations set expires_at = now() - interval '1 s'`,
-    );
-    await database.client.query('commit');
-    expect((await accepting).status).toBe(404);
-    expect(await members()).toEqual([]);
-  });
+  it.each([
+    ['over', "expires_at = now() - interval '1 s'"],
+    ['replaced by one with another token', "token_hash = sha256('another')"],
+  ])(
+    'lets nobody in where it is %s before the tenant can be changed',
+    async (_what, change) => {
+      const { token } = await invite();
+      await database.client.query('begin');
+      await database.client.query(
+        `select from tenants where tenant_slug = 'acme' for update`,
+      );
+      const accepting = Promise.resolve(accept(by('user:default/u1'), token));
+      await waiting(1);
+      await database.client.query(`update tenant_invitations set ${change}`);
+      await database.client.query('commit');
+      expect((await accepting).status).toBe(404);
+      expect(await members()).toEqual([]);
+    },
+  );
 
   it('lowers no role, and raises a lower one', async () => {
     const first = await invite({ role: 'admin' });
