@@ -120,6 +120,11 @@ describe.each(databases.eachSupportedId())('If-Match on %s', id => {
     expect((await alice.get('/pages')).body).toEqual([]);
     expect((await put('If-None-Match')).status).toBe(200);
     expect((await put('If-None-Match')).status).toBe(412);
+    // Also by a page that the caller does not see.
+    await bob.put('/pages/b', { ...page, audience: 'group:default/a' });
+    expect((await alice.get('/pages/b')).status).toBe(404);
+    expect((await put('If-None-Match')).status).toBe(412);
+    expect((await put('If-Match')).status).toBe(200);
   });
 
   it.each(['1', '"1', '"1" "2"', '"1", *', ',', 'W/1'])(

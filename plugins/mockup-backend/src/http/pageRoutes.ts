@@ -4,7 +4,6 @@ import {
   parseInput,
   publishPageRequestSchema,
 } from 'backstage-plugin-mockup-common';
-import { PreconditionFailedError } from 'backstage-plugin-mockup-node';
 import type { Request, Router } from 'express';
 import type { Operations } from './operations';
 import { parseBody } from './request/body';
@@ -56,15 +55,11 @@ export function addPageRoutes(router: Router, operations: Operations): void {
         'path',
       ]);
       const request = await parseBody(req, res, publishPageRequestSchema);
-      if (await isForbiddenByPrecondition(req, () => pages.get(path))) {
-        throw new PreconditionFailedError(
-          `If-Match or If-None-Match forbids this, by whether there is a page at '${path}'`,
-        );
-      }
       const { mockupId, versionId } = request;
       const page =
-        (await pages.publish(path, request, user)) ||
-        missing(`No version '${versionId}' of a mockup '${mockupId}'`);
+        (await pages.publish(path, request, user, find =>
+          isForbiddenByPrecondition(req, find),
+        )) || missing(`No version '${versionId}' of a mockup '${mockupId}'`);
       res.json(page);
       const { template = false, publication: { audience, home } = {} } = page;
       return { id: mockupId, vid: versionId, audience, home, template };

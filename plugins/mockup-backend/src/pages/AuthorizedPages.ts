@@ -16,6 +16,7 @@ import {
   type PublishedPageWithLayout,
   type PublishPageRequest,
 } from 'backstage-plugin-mockup-common';
+import { PreconditionFailedError } from 'backstage-plugin-mockup-node';
 import { both, type MockupDecisions } from '../authorization/MockupDecisions';
 import type { PageReader, PageStore } from './PageStore';
 
@@ -54,7 +55,10 @@ export class AuthorizedPages {
   }
 
   /**
+   * @param isForbidden - whether the request forbids this, by whether there is a page, also one that
+   * the caller does not see
    * @returns undefined if there is no such version for the caller
+   * @throws PreconditionFailedError by `isForbidden`
    * @throws NotAllowedError if the caller may see the mockup, but not publish it or choose a home
    * @throws ConflictError if the path is taken by another mockup, there are too many pages, or the
    * version has to be reviewed first
@@ -65,6 +69,9 @@ export class AuthorizedPages {
     path: string,
     request: PublishPageRequest,
     user: string,
+    isForbidden: (
+      find: () => Promise<unknown>,
+    ) => Promise<boolean> = async () => false,
   ): Promise<PublishedPage | undefined> {
     const { store, decisions, credentials } = this.options;
     const { mockupId, versionId } = request;
@@ -81,6 +88,11 @@ export class AuthorizedPages {
         );
       }
       return undefined;
+    }
+    if (await isForbidden(() => store.mockupAt(path))) {
+      throw new PreconditionFailedError(
+        `If-Match or If-None-Match forbids this, by whether there is a page at '${path}'`,
+      );
     }
     refuseTooManyQueries(layout);
     if (
