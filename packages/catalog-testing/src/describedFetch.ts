@@ -64,3 +64,10 @@ export function describedFetch(options: {
     return response;
   };
 }
+
+/** Whether a text fits every pattern in a JSON Schema of texts. */
+export function fitsPatterns(schema: object, text: string): boolean {
+  return [
+    ...JSON.stringify(schema).matchAll(/"pattern":("(?:[^"\\]|\\.)*")/g),
+  ].every(([, pattern]) => new RegExp(JSON.parse(pattern), 'u').test(text));
+}

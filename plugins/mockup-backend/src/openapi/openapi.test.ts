@@ -1,3 +1,4 @@
+import { fitsPatterns } from '@internal/catalog-testing/describedFetch';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import express from 'express';
 import { createRouter } from '../http/createRouter';
@@ -47,4 +48,20 @@ describe('the OpenAPI document', () => {
     expect([...new Set(served)].sort()).toEqual(described.sort());
     expect(served).not.toHaveLength(0);
   });
+
+  it.each([
+    ['CreateMockupRequest', 'name', 'x', ' '],
+    ['CreateMockupRequest', 'name', 'x', 'x\0'],
+    ['CreateMockupRequest', 'description', '', '\0'],
+    ['CreateCommentRequest', 'text', 'x', '\n'],
+    ['PublishPageRequest', 'audience', 'role:admin', 'role:owner'],
+    ['PublishPageRequest', 'audience', 'group:default/a', 'group:a'],
+  ])(
+    'says of %s what its %s may be: %j, and not %j',
+    (schema, field, fit, unfit) => {
+      const described = document.components.schemas[schema].properties[field];
+      expect(fitsPatterns(described, fit)).toBe(true);
+      expect(fitsPatterns(described, unfit)).toBe(false);
+    },
+  );
 });

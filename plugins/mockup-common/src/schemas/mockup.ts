@@ -5,10 +5,9 @@ import { layoutItemSchema } from './layoutItem';
 import { boundedList, boundedText } from './text';
 
 /** Not only blanks: a link to the mockup is made of it. */
-export const name = boundedText(1, MOCKUP_LIMITS.name).refine(
-  text => text.trim() !== '',
-  { error: 'a string that is not only blanks' },
-);
+export const name = boundedText(1, MOCKUP_LIMITS.name).regex(/\S/, {
+  error: 'a string that is not only blanks',
+});
 export const description = boundedText(0, MOCKUP_LIMITS.description);
 export const versionTag = boundedText(0, MOCKUP_LIMITS.versionTag);
 export const message = boundedText(0, MOCKUP_LIMITS.message);
@@ -113,7 +112,7 @@ export type DuplicateMockupRequest = z.infer<
 const GROUP_REF = 'a group as group:<namespace>/<name>';
 
 /** What the catalog takes as a namespace and a name, in lower case. */
-const GROUP_PATTERN =
+export const GROUP_PATTERN =
   /^group:(?=[^/]{1,63}\/)[a-z0-9]+(-+[a-z0-9]+)*\/[a-z0-9]([a-z0-9_.-]{0,61}[a-z0-9])?$/;
 
 /**

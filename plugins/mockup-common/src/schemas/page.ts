@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { MOCKUP_LIMITS } from '../limits';
 import { layoutItemSchema } from './layoutItem';
-import { groupRefSchema, name, timestamp, userRef, versionTag } from './mockup';
+import { GROUP_PATTERN, name, timestamp, userRef, versionTag } from './mockup';
 
 const PATH = `1 to ${MOCKUP_LIMITS.pagePath} lower-case letters, digits and single hyphens, such as team-start`;
 const AUDIENCE =
@@ -16,7 +16,9 @@ export const pagePathSchema = z
   .regex(/^[a-z0-9]+(-[a-z0-9]+)*$/, { error: PATH });
 
 const flag = z.boolean({ error: 'true or false' });
-const AUDIENCES = ['everybody', 'role:viewer', 'role:member', 'role:admin'];
+const AUDIENCE_PATTERN = new RegExp(
+  `^everybody$|^role:(viewer|member|admin)$|${GROUP_PATTERN.source}`,
+);
 
 /**
  * For whom a page is, beside the user who published it: everybody in the tenant, the members of a
@@ -32,10 +34,9 @@ export type PageAudience =
 const audience = z
   .string({ error: AUDIENCE })
   .toLowerCase()
-  .refine(
-    text => AUDIENCES.includes(text) || groupRefSchema.safeParse(text).success,
-    { error: AUDIENCE },
-  ) as unknown as z.ZodType<PageAudience>;
+  .regex(AUDIENCE_PATTERN, {
+    error: AUDIENCE,
+  }) as unknown as z.ZodType<PageAudience>;
 
 /** The body of `PUT /pages/:path`. @public */
 export const publishPageRequestSchema = z.strictObject(

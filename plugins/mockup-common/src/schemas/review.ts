@@ -3,10 +3,9 @@ import { MOCKUP_LIMITS } from '../limits';
 import { timestamp, userRef } from './mockup';
 import { boundedText } from './text';
 
-const text = boundedText(1, MOCKUP_LIMITS.comment).refine(
-  value => value.trim() !== '',
-  { error: 'a string that is not only blanks' },
-);
+const text = boundedText(1, MOCKUP_LIMITS.comment).regex(/\S/, {
+  error: 'a string that is not only blanks',
+});
 const item = boundedText(1, MOCKUP_LIMITS.commentItem);
 const flag = z.boolean({ error: 'true or false' });
 

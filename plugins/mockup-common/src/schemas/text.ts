@@ -22,10 +22,17 @@ export function boundedText(minimum: number, maximum: number) {
 
 /** A string of any length that PostgreSQL can store. */
 export function storableText(expected: string) {
-  return z.string({ error: expected }).refine(isStorableText, {
+  const problem = {
     error: `${expected} without NUL characters and lone surrogates`,
     abort: true,
-  });
+  };
+  return (
+    z
+      .string({ error: expected })
+      // Beside what is next, for the OpenAPI document.
+      .regex(/^[^\0]*$/, problem)
+      .refine(isStorableText, problem)
+  );
 }
 
 /**

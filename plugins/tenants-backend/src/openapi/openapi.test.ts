@@ -1,3 +1,4 @@
+import { fitsPatterns } from '@internal/catalog-testing/describedFetch';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import type express from 'express';
 import { createRouter } from '../http/createRouter';
@@ -5,7 +6,10 @@ import type { MakeOperation } from '../http/operations';
 import type { RouterOptions } from '../http/RouterOptions';
 import { createOpenApiDocument } from './createOpenApiDocument';
 
-type Document = { paths: Record<string, Record<string, unknown>> };
+type Document = {
+  paths: Record<string, Record<string, unknown>>;
+  components: { schemas: Record<string, any> };
+};
 
 const document = createOpenApiDocument() as Document;
 
@@ -49,4 +53,20 @@ describe('the OpenAPI document', () => {
     expect([...new Set(served)].sort()).toEqual(described.sort());
     expect(served).not.toHaveLength(0);
   });
+
+  it.each([
+    ['CreateTenant', 'tenant_name', ' ', '\0'],
+    ['CreateShare', 'owner', 'group:default/a', 'a'],
+    ['CreateShare', 'owner', 'group:a', 'group:a/b/c'],
+    ['PutTenantSignIn', 'issuer', 'https://id.example.com/a', 'file:///a'],
+    ['PutTenantSignIn', 'issuer', 'http://id/@a', 'https://a:b@id.example.com'],
+    ['PutTenantSignIn', 'issuer', 'https://[::1]:8080', 'https://id?x=1'],
+  ])(
+    'says of %s what its %s may be: %j, and not %j',
+    (schema, field, fit, unfit) => {
+      const described = document.components.schemas[schema].properties[field];
+      expect(fitsPatterns(described, fit)).toBe(true);
+      expect(fitsPatterns(described, unfit)).toBe(false);
+    },
+  );
 });

@@ -37,12 +37,14 @@ export function integer(minimum: number, maximum: number) {
  * Characters are counted as PostgreSQL and JSON Schema count them: an emoji is one.
  */
 export function text(expected: string, minimum: number, maximum: number) {
+  const problem = {
+    error: `${expected} without NUL characters and lone surrogates`,
+    abort: true,
+  };
   return z
     .string({ error: expected })
-    .refine(isStorableText, {
-      error: `${expected} without NUL characters and lone surrogates`,
-      abort: true,
-    })
+    .regex(/^[^\0]*$/, problem)
+    .refine(isStorableText, problem)
     .refine(value => isWithin(value, minimum, maximum), { error: expected })
     .meta({ minLength: minimum, maxLength: maximum });
 }

@@ -17,8 +17,10 @@ const text = (what: string, most = 255) =>
 const claim = text('the name of a claim', 100);
 
 const fields = {
-  /** As the provider's metadata has it. */
-  issuer: text(ISSUER, 2048).refine(isIssuer, ISSUER),
+  /** As the provider's metadata has it. Over http only to what the operator lists. */
+  issuer: text(ISSUER, 2048)
+    .regex(/^https?:\/\/[^/?#@]+(\/[^?#]*)?$/, ISSUER)
+    .refine(value => URL.canParse(value), ISSUER),
   /** What the provider calls this portal. */
   client_id: text('the id of the client'),
   /**
@@ -93,15 +95,3 @@ export const tenantSignInSchema = z.object({
 
 /** The OpenID provider of a tenant, as the API shows it. @public */
 export type TenantSignIn = z.infer<typeof tenantSignInSchema>;
-
-/** Over http only to what the operator lists, which whoever connects decides. */
-function isIssuer(value: string): boolean {
-  if (!URL.canParse(value)) {
-    return false;
-  }
-  const { protocol, username, password, search, hash } = new URL(value);
-  return (
-    /^https?:$/.test(protocol) &&
-    [username, password, search, hash].every(part => part === '')
-  );
-}
