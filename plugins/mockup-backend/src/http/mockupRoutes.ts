@@ -10,7 +10,7 @@ import type { Router } from 'express';
 import type { Operations } from './operations';
 import { parseBody } from './request/body';
 import { parseQuery } from './request/query';
-import { foundMockup } from './response/found';
+import { foundMockup, sendMockup } from './response/found';
 import { setETag } from './response/headers';
 import { sendPage } from './response/page';
 
@@ -40,9 +40,7 @@ export function addMockupRoutes(router: Router, operations: Operations): void {
   router.get(
     '/mockups/:id',
     operations.read('get-mockup', async ({ req, res, mockups }) => {
-      const found = foundMockup(await mockups.get(req.params.id), req);
-      setETag(res, found.revision);
-      res.json(found.mockup);
+      sendMockup(req, res, await mockups.get(req.params.id));
     }),
   );
 
@@ -52,12 +50,8 @@ export function addMockupRoutes(router: Router, operations: Operations): void {
       'update-mockup',
       async ({ req, res, mockups, condition }) => {
         const request = await parseBody(req, res, updateMockupRequestSchema);
-        const updated = foundMockup(
-          await mockups.update(req.params.id, request, condition),
-          req,
-        );
-        setETag(res, updated.revision);
-        res.json(updated.mockup);
+        const updated = mockups.update(req.params.id, request, condition);
+        sendMockup(req, res, await updated);
       },
     ),
   );
@@ -68,12 +62,8 @@ export function addMockupRoutes(router: Router, operations: Operations): void {
       'share-mockup',
       async ({ req, res, mockups, condition }) => {
         const request = await parseBody(req, res, shareMockupRequestSchema);
-        const shared = foundMockup(
-          await mockups.share(req.params.id, request, condition),
-          req,
-        );
-        setETag(res, shared.revision);
-        res.json(shared.mockup);
+        const shared = mockups.share(req.params.id, request, condition);
+        sendMockup(req, res, await shared);
         return {
           shares: request.shares.map(({ group, access }) => ({
             group,

@@ -1,5 +1,7 @@
 import { NotFoundError } from '@backstage/errors';
-import type { Request } from 'express';
+import type { Mockup } from 'backstage-plugin-mockup-common';
+import type { Request, Response } from 'express';
+import { setETag } from './headers';
 
 /**
  * What a store has of the mockup of a request.
@@ -8,6 +10,21 @@ import type { Request } from 'express';
  */
 export function foundMockup<T>(found: T, { params }: Request) {
   return found || missing(`No mockup with id '${params.id}'`);
+}
+
+/**
+ * Sends the mockup of a request, with its entity tag.
+ *
+ * @throws NotFoundError where there is none
+ */
+export function sendMockup(
+  req: Request,
+  res: Response,
+  found: { mockup: Mockup; revision: string } | undefined,
+): void {
+  const { mockup, revision } = foundMockup(found, req);
+  setETag(res, revision);
+  res.json(mockup);
 }
 
 /**
