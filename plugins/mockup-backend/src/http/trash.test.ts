@@ -82,6 +82,54 @@ describe.each(databases.eachSupportedId())('the trash on %s', databaseId => {
     expect((await backend.alice.get(`/mockups/${body.id}`)).status).toBe(200);
   });
 
+  it('is where a mockup goes beside all that is done to it at once, and one takes it from there', async () => {
+    const { alice, bob } = backend;
+    for (let round = 0; round < 10; round += 1) {
+      const { body: mockup } = await createMockup(backend);
+      const path = `/mockups/${mockup.id}`;
+      const { body: version } = await alice.post(`${path}/versions`, {
+        layoutData: [item()],
+      });
+      const saved = `${path}/versions/${version.id}`;
+      const remove = () => alice.delete(path);
+      const answers = await Promise.all([
+        alice.put(`/pages/race-${round}`, {
+          mockupId: mockup.id,
+          versionId: version.id,
+          audience: 'everybody',
+        }),
+        alice.post(`${path}/versions`, { layoutData: [] }),
+        remove(),
+        alice.patch(path, { name: 'x' }),
+        alice.patch(saved, { versionTag: 'x' }),
+        alice.post(`${saved}/restore`),
+        remove(),
+        alice.post(`${path}/duplicate`, { withHistory: true }),
+        alice.put(`${path}/shares`, { shares: [] }),
+        bob.put(`${saved}/ready`),
+        bob.post(`${path}/comments`, { text: 'x' }),
+        bob.post(`${path}/editors`),
+      ]);
+      const statuses = answers.map(({ status }) => status);
+      expect(statuses.filter(status => status === 204)).toHaveLength(1);
+      for (const status of statuses) {
+        expect([200, 201, 204, 404]).toContain(status);
+      }
+      expect((await alice.get(`/pages/race-${round}`)).status).toBe(404);
+
+      const trashed = `/trash/${mockup.id}`;
+      const taken = await Promise.all([
+        alice.post(`${trashed}/restore`),
+        alice.delete(trashed),
+        bob.post(`${trashed}/restore`),
+        bob.delete(trashed),
+      ]);
+      const [winner, ...others] = taken.map(({ status }) => status).sort();
+      expect(others).toEqual([404, 404, 404]);
+      expect((await alice.get(path)).status).toBe(winner === 200 ? 200 : 404);
+    }
+  });
+
   it('is for users to change, and for nobody without credentials', async () => {
     for (const [caller, status] of [
       [backend.service, 403],

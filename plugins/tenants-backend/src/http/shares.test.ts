@@ -185,6 +185,16 @@ describe.each(databases.eachSupportedId())('shares on %s', id => {
     );
     const refused = await admin.post('/acme/shares', share);
     expect(refused.status).toBe(409);
+    await database.client.query(
+      `delete from tenant_shares where share_id in (select share_id from tenant_shares limit 5)`,
+    );
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, () => admin.post('/acme/shares', share)),
+    );
+    expect(answers.map(({ status }) => status).sort()).toEqual([
+      ...Array(5).fill(201),
+      ...Array(15).fill(409),
+    ]);
   });
 
   it('are called by the client', async () => {
