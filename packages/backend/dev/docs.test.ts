@@ -5,7 +5,8 @@ import { targetPaths } from '@backstage/cli-common';
 import { parse } from 'yaml';
 
 // That documents lead somewhere: a link to a file and a heading that are there, and no name of a
-// source file that was renamed or deleted since. And that their YAML can be read.
+// source file that was renamed or deleted since. And that their YAML can be read, and their
+// commands be run.
 
 const FILES = repositoryFiles(targetPaths.rootDir);
 const DOCUMENTS = FILES.filter(file => file.endsWith('.md'));
@@ -63,6 +64,17 @@ it.each(DOCUMENTS.filter(file => yamlOf(file).length > 0))(
     }
   },
 );
+
+it('name scripts of package.json that are there', () => {
+  const { scripts } = JSON.parse(textOf('package.json'));
+  const named = DOCUMENTS.flatMap(file => [
+    ...textOf(file).matchAll(
+      /\b(?:npm run(?: -s| --silent)?|yarn) ((?:migrate|test|bench|build|smoke|pack|mutation|tenant)[\w:-]*)/g,
+    ),
+  ]).map(([, script]) => script);
+  expect(named).toContain('migrate:adopt');
+  expect(named.filter(script => !(script in scripts))).toEqual([]);
+});
 
 it('docs/integrators/threat-model.md names code and tests that are there', () => {
   const named = proseOf('docs/integrators/threat-model.md').match(
