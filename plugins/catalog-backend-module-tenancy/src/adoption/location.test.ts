@@ -81,8 +81,8 @@ describe.each(databases.eachSupportedId())('on %s', id => {
       const { host, port, user, password } = server;
       await withClient(server, async client => {
         await client.query('drop schema tenancy cascade');
-        // Its indexes would keep upstream's migrations from making those of the catalog here:
-        // docs/contributors/upstream-search-indices.md.
+        // Its indexes would keep upstream's migrations, which look them up by name alone, from
+        // making those of the catalog here.
         await client.query('drop table if exists public.search cascade');
         if (place.isCreated) {
           await client.query(`create schema ${place.schema}`);

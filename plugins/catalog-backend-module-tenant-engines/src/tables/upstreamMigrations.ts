@@ -186,9 +186,10 @@ const CATALOG_VIEWS = ['pg_indexes', 'pg_tables', 'pg_views'];
  * Makes the names of PostgreSQL's catalogs, in this session, mean those of the current
  * schema while migrations run.
  *
- * Two of upstream's migrations look indexes and statistics up by name alone, so they take
- * those of another schema for their own and create none; see
- * docs/contributors/upstream-search-indices.md. PostgreSQL searches the temporary schema
+ * Two of upstream's migrations (4.0.0 to 4.0.5) look indexes and statistics up by name alone,
+ * 20260510000000_search_indices_and_dedup.js and 20260519000000_search_extended_statistics.js.
+ * So they take those of another schema for their own and create none, and fail with "more than
+ * one row returned by a subquery" where two schemas have them. PostgreSQL searches the temporary schema
  * first, even before pg_catalog. The views are gone with the session. Permanent ones would
  * stand in the way of pg_upgrade, should a catalog lose a column.
  */
