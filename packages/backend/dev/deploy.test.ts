@@ -143,6 +143,20 @@ describe('compose.yaml', () => {
     expect(test).toEqual(test.map(String));
   });
 
+  it('keeps the documents of the default tenant and of others in a volume', () => {
+    const { publisher } = parse(read('app-config.production.yaml')).techdocs;
+    const [, folder] = /:-(.*)}$/.exec(publisher.local.publishDirectory)!;
+    for (const service of ['backend', 'operator']) {
+      const kept = (compose.services[service].volumes as string[]).map(
+        volume => `${volume.split(':')[1]}/`,
+      );
+      // The engines' module puts those of a tenant there.
+      [folder, `${folder}-of-tenants`].forEach(place =>
+        expect(kept.filter(path => place.startsWith(path))).toHaveLength(1),
+      );
+    }
+  });
+
   it('names files that are there', () => {
     const mounted = Object.values<{ volumes?: string[] }>(compose.services)
       .flatMap(({ volumes = [] }) => volumes)

@@ -96,7 +96,7 @@ export const unadopt: CommandDefinition = {
   description:
     'End the adoption of the stock catalog, or of the engine of a tenant.',
   details:
-    'The entities go from the tenant. The engine keeps its own.\n' +
+    'The tenant loses its entities. The engine keeps its own.\n' +
     `The way back drops the tables of tenants as well (${operatorCommand(
       'rollback',
       '--to 0',

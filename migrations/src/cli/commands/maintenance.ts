@@ -22,8 +22,8 @@ export const verify: CommandDefinition = {
   description:
     'Check on the data itself everything that must hold after the phases that are complete.',
   details:
-    'It changes nothing and may be run while the application writes. It reads the\n' +
-    'tables, so that it takes time on large ones.',
+    'It changes nothing and may be run while the application writes. It reads all rows,\n' +
+    'which takes time in large tables.',
   access: 'read',
   options: [],
   async run({ migration, report }) {
@@ -45,7 +45,6 @@ export const cleanup: CommandDefinition = {
   name: 'cleanup',
   description:
     'Drop the tables of before the swap, the change log and the temporary indexes. After that there is no way back.',
-  details: `It refuses to within ${RETENTION_HOURS} hours of the swap.`,
   access: 'change',
   options: [
     dryRunOption,
