@@ -25,6 +25,12 @@ import { refuseValues } from './refuseValues';
 /** Plugins that show the configuration of the portal, which names other tenants. */
 const OF_OPERATORS = ['devtools'];
 
+/**
+ * The routes of Backstage's scheduler, which list, run and cancel the tasks of all tenants. In any
+ * case, as Express matches them.
+ */
+const TASKS = /^\/\.backstage\/scheduler(\/|$)/i;
+
 interface PluginGateOptions {
   pluginId: string;
   /** Whether the plugin has no data of tenants. */
@@ -62,7 +68,7 @@ type EnteredListener = (
  * 4. requests that may write are refused while the tenant moves to another deployment
  * 5. requests that exceed the tenant's rate limit are refused
  * 6. a plugin that is neither shared nor tenant-aware, and has no instances for tenants, is for
- * the default tenant only; some are for its administrators only
+ * the default tenant only; some, and the scheduled tasks of all, are for its administrators only
  * 7. the tenant and the caller's role are attached to the credentials of the request; the
  * tenant also to calls to other plugins
  * 8. values that the plugin would pass to PostgreSQL unchecked are refused
@@ -174,16 +180,15 @@ export class PluginGate implements TenantGate {
 
   readonly #close: RequestHandler = (req, _res, next) => {
     const tenant = tenantOf(req);
-    if (this.#class !== 'closed') {
-      next();
-    } else if (!isDefault(tenant)) {
+    const { pluginId } = this.options;
+    if (this.#class === 'closed' && !isDefault(tenant)) {
       this.#warn();
       next(
         new NotAllowedError(
-          `The plugin '${this.options.pluginId}' is not available to the tenant '${tenant.tenantSlug}'`,
+          `The plugin '${pluginId}' is not available to the tenant '${tenant.tenantSlug}'`,
         ),
       );
-    } else if (OF_OPERATORS.includes(this.options.pluginId)) {
+    } else if (OF_OPERATORS.includes(pluginId) || TASKS.test(req.path)) {
       this.#assertAdministrator(req, tenant).then(() => next(), next);
     } else {
       next();
@@ -214,9 +219,9 @@ export class PluginGate implements TenantGate {
     const role =
       credentials &&
       (await this.options.admission.roleOf(credentials, tenant, req));
-    if (role !== 'admin') {
+    if (role !== 'admin' || !isDefault(tenant)) {
       throw new NotAllowedError(
-        `The plugin '${this.options.pluginId}' is for administrators of tenants: tenancy.admins`,
+        `${req.method} ${req.path} of the plugin '${this.options.pluginId}' is for administrators of tenants, in the default tenant: tenancy.admins`,
       );
     }
   }

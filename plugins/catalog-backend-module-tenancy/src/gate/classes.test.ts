@@ -130,6 +130,37 @@ describe('the class of a plugin', () => {
     ]);
   });
 
+  it.each(['aware', 'auth', 'search'])(
+    'opens the scheduled tasks of %s to the administrators of tenants alone, in the default tenant: those of all tenants are among them',
+    async pluginId => {
+      const ask = await startGatedBackend({
+        directory,
+        tenancy: { admins: ['user:default/operator'] },
+        features: [
+          classifiedPlugin(pluginId, { tenantAware: pluginId === 'aware' }),
+        ],
+      });
+      const statusOf = async (user: string, tenant: string, path: string) => {
+        const { status } = await ask(`/api/${pluginId}${path}`, {
+          'x-tenant-slug': tenant,
+          authorization: mockCredentials.user.header(`user:default/${user}`),
+        });
+        return status;
+      };
+      const path = '/.backstage/scheduler/v1/tasks';
+      await expect(
+        Promise.all([
+          statusOf('operator', 'default', path),
+          statusOf('member', 'default', path),
+          statusOf('member', 'default', '/.Backstage/Scheduler/v1/tasks/x/run'),
+          statusOf('operator', 'acme', path),
+          statusOf('member', 'acme', path),
+          statusOf('member', 'default', '/.backstage/others'),
+        ]),
+      ).resolves.toEqual([200, 403, 403, 403, 403, 200]);
+    },
+  );
+
   it('tells other plugins which are closed, and what named the tenant', async () => {
     expect(await get('tenants', 'acme')).toBe('200 ["header","search"]');
     const { text } = await send('/api/tenants', {
