@@ -1,5 +1,7 @@
 import { mockServices } from '@backstage/backend-test-utils';
 import { waitUntil } from '@internal/postgres/testUtils';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { currentReach, Reach } from '../reach/Reach';
 import { BackgroundWork } from '../work/BackgroundWork';
 import { tenantScheduler } from './tenantScheduler';
@@ -70,4 +72,46 @@ it('runs tasks within the reach of their tenant, wherever they are scheduled aga
   work.open();
   await Promise.all(runs.map(run => run()));
   expect(reaches).toEqual([expect.any(Reach)]);
+});
+
+it('leaves nothing of an engine behind that has stopped, although Backstage keeps its tasks', async () => {
+  setFlagsFromString('--expose-gc');
+  const collect: () => void = runInNewContext('gc');
+  const kept: object[] = [];
+  const work = new BackgroundWork({
+    tenantSlug: 'acme',
+    holdsLease: () => true,
+  });
+  work.open();
+  const ending = new AbortController();
+  const schedule = async () => {
+    const engine = { runs: 0 };
+    const scheduler = tenantScheduler({
+      scheduler: mockServices.scheduler.mock({
+        scheduleTask: async task => {
+          kept.push(task);
+        },
+      }),
+      tenant: { tenantId: 'of-acme', tenantSlug: 'acme' },
+      work,
+      logger: mockServices.logger.mock(),
+      signal: ending.signal,
+    });
+    await scheduler.scheduleTask({
+      id: 'task',
+      frequency: { hours: 1 },
+      timeout: { minutes: 1 },
+      fn: async () => {
+        engine.runs += 1;
+      },
+    });
+    return new WeakRef(engine);
+  };
+  const engine = await schedule();
+  ending.abort();
+  await waitUntil('the engine to be gone', () => {
+    collect();
+    return engine.deref() === undefined;
+  });
+  expect(kept).toHaveLength(1);
 });

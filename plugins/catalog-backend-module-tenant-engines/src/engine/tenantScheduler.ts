@@ -46,16 +46,19 @@ export function tenantScheduler(options: {
   const prefix = `tenant:${tenant.tenantId}:`;
 
   /** Aborts as soon as no more work may begin. */
-  const schedule = (task: Task, closing: AbortSignal) =>
-    scheduler.scheduleTask({
+  const schedule = (task: Task, closing: AbortSignal) => {
+    const ending = AbortSignal.any(
+      [task.signal, signal, closing].filter(each => each !== undefined),
+    );
+    return scheduler.scheduleTask({
       ...task,
       id: `${prefix}${task.id}`,
-      fn: abortSignal =>
+      fn: untilAborted(ending, async abortSignal =>
         work.runTask(() => within(async () => task.fn(abortSignal))),
-      signal: AbortSignal.any(
-        [task.signal, signal, closing].filter(each => each !== undefined),
       ),
+      signal: ending,
     });
+  };
 
   /** No caller sees a failure, so it is retried until it succeeds. */
   const scheduleAgain = async (task: Task, closing: AbortSignal) => {
@@ -132,6 +135,22 @@ export function tenantScheduler(options: {
       return [...new Map(ofTenant.map(task => [task.id, task])).values()];
     },
   });
+}
+
+/**
+ * Backstage's scheduler keeps the last function of each task for ever, and with it what that refers
+ * to: the engine of a tenant whose work another process does by now.
+ */
+function untilAborted(
+  signal: AbortSignal,
+  fn: (signal: AbortSignal) => Promise<void>,
+): (signal: AbortSignal) => Promise<void> {
+  let current: typeof fn | undefined = fn;
+  const forget = () => {
+    current = undefined;
+  };
+  signal.addEventListener('abort', forget, { once: true });
+  return async abortSignal => current?.(abortSignal);
 }
 
 /** Runs a task after each interval, until the signal aborts. It logs its failures itself. */
