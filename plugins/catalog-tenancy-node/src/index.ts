@@ -119,6 +119,7 @@ export {
 } from './pool/errors';
 export { connectionOfKnex } from 'backstage-catalog-tenancy-migrations';
 export { FairQueue } from './pool/FairQueue';
+export { SilenceWatch } from './pool/SilenceWatch';
 export {
   TenancyPool,
   type BuildStatement,

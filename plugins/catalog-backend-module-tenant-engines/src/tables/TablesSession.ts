@@ -1,4 +1,5 @@
 import { sessionSettings } from 'backstage-catalog-tenancy-migrations';
+import { SilenceWatch } from 'backstage-plugin-catalog-tenancy-node';
 import knexFactory from 'knex';
 import type { Knex } from 'knex';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -105,7 +106,11 @@ export class TablesSession {
       await client.connect();
       await client.query(SETTINGS);
       await client.query(CHECK_CLIENT).catch(() => undefined);
-      return await work(new TablesSession(client));
+      const { rows } = await client.query('select pg_backend_pid() as pid');
+      return await new SilenceWatch(connection).until(
+        work(new TablesSession(client)),
+        { close: end, pid: () => rows[0].pid },
+      );
     } catch (error) {
       signal?.throwIfAborted();
       throw error;

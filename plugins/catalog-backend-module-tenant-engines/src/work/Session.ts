@@ -1,5 +1,6 @@
 import { ServiceUnavailableError } from '@backstage/errors';
 import { sessionSettings } from 'backstage-catalog-tenancy-migrations';
+import type { SilenceWatch } from 'backstage-plugin-catalog-tenancy-node';
 import {
   Client,
   type ClientConfig,
@@ -37,6 +38,7 @@ interface SessionOptions {
   openMs: number;
   /** Ends the opening. */
   signal: AbortSignal;
+  silence: SilenceWatch;
   /** Called when the connection was lost, or after an unexpected message of PostgreSQL. */
   onLost: (session: Session, error: Error) => void;
 }
@@ -49,13 +51,15 @@ export class Session {
   readonly isPooled: boolean;
   readonly pid: number;
   readonly #client: Client;
+  readonly #silence: SilenceWatch;
   /** The path that this pool has set. */
   #path?: string;
   /** The path that PostgreSQL reports (18 and later), however it was set. */
   readonly #reported: () => string | undefined;
   readonly #schemas = new Set<string>();
   #isUsable = true;
-  #isBusy = false;
+  /** Called when all statements are answered, or the connection has ended; nothing without any. */
+  #onAnswered?: () => void;
   #isLost = false;
 
   static async open(options: SessionOptions): Promise<Session> {
@@ -97,7 +101,11 @@ export class Session {
       if (lost) {
         throw lost;
       }
-      const session = new Session(client, rows[0].pid, reported);
+      const session = new Session(client, {
+        ...options,
+        pid: rows[0].pid,
+        reported,
+      });
       onLost = error => {
         session.#isUsable = false;
         session.#isLost = true;
@@ -117,19 +125,29 @@ export class Session {
 
   private constructor(
     client: Client,
-    pid: number,
-    reported: () => string | undefined,
+    {
+      pid,
+      reported,
+      silence,
+    }: Pick<SessionOptions, 'silence'> & {
+      pid: number;
+      reported: () => string | undefined;
+    },
   ) {
     this.#client = client;
+    this.#silence = silence;
     this.pid = pid;
     // The types of `pg` do not list it. Without it, each session counts as pooled.
     this.isPooled =
       (client as Client & { processID: number | null }).processID !== pid;
     // A pooler may send a value of another of its connections.
     this.#reported = this.isPooled ? () => undefined : reported;
-    client.on('drain', () => {
-      this.#isBusy = false;
-    });
+    const answered = () => {
+      this.#onAnswered?.();
+      this.#onAnswered = undefined;
+    };
+    client.on('drain', answered);
+    client.on('end', answered);
   }
 
   /** PostgreSQL's number of the process that answers at the moment: `pid`, but for poolers. */
@@ -182,6 +200,7 @@ export class Session {
    * @throws on a failure
    */
   async begin(sql: string): Promise<void> {
+    this.#note(sql);
     if (this.#reported() !== undefined) {
       await this.#client.query(sql);
       return;
@@ -221,13 +240,13 @@ export class Session {
    * its state is left. An abandoned statement has a few seconds to end.
    */
   async isUsable(): Promise<boolean> {
-    if (this.#isUsable && this.#isBusy) {
+    if (this.#isUsable && this.#onAnswered) {
       await this.#drained();
     }
     const reported = this.#reported();
     return (
       this.#isUsable &&
-      !this.#isBusy &&
+      !this.#onAnswered &&
       this.#client.getTransactionStatus() === 'I' &&
       (reported === undefined || !this.#path || reported === this.#path)
     );
@@ -240,7 +259,15 @@ export class Session {
   }
 
   #note(sql: string): void {
-    this.#isBusy = true;
+    if (!this.#onAnswered && !this.#isLost) {
+      const answered = new Promise<void>(resolve => {
+        this.#onAnswered = resolve;
+      });
+      this.#silence.until(answered, {
+        close: () => this.#client.connection.stream.destroy(),
+        pid: () => this.pid,
+      });
+    }
     if (LEAVES_STATE.test(sql)) {
       this.#isUsable = false;
     }

@@ -1,6 +1,6 @@
 import type { LoggerService } from '@backstage/backend-plugin-api';
 import { ServiceUnavailableError } from '@backstage/errors';
-import { FairQueue } from 'backstage-plugin-catalog-tenancy-node';
+import { FairQueue, SilenceWatch } from 'backstage-plugin-catalog-tenancy-node';
 import { AsyncResource } from 'node:async_hooks';
 import { setMaxListeners } from 'node:events';
 import type { ClientConfig } from 'pg';
@@ -155,6 +155,7 @@ export class SessionPool {
   readonly #limits: SessionLimits;
   /** How many sessions may work in one schema at a time. */
   readonly #share: number;
+  readonly #silence: SilenceWatch;
   /** Sessions outlive the request for which they are opened. */
   readonly #context = new AsyncResource('SessionPool');
   /** The one used last is the last. */
@@ -180,6 +181,7 @@ export class SessionPool {
   constructor(options: SessionPoolOptions) {
     this.#options = options;
     this.#limits = { ...LIMITS, ...options.limits };
+    this.#silence = new SilenceWatch(options.connection);
     this.#share = Math.max(LEAST_SHARE, Math.floor(options.max / 2));
     // Each session that opens is one.
     setMaxListeners(0, this.#giveUp.signal);
@@ -405,6 +407,7 @@ export class SessionPool {
         ...this.#options,
         lockMs: this.#limits.lockMs,
         openMs: this.#limits.openMs,
+        silence: this.#silence,
         signal: this.#giveUp.signal,
         onLost: (lost, error) => this.#lose(lost, error),
       }),

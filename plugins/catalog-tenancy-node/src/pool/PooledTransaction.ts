@@ -261,7 +261,14 @@ export class PooledTransaction {
     const answers = Promise.allSettled(
       statements.map(statement => client.query(statement)),
     );
-    return silence.until(answers, client, () => this.#pid);
+    return silence.until(answers, {
+      // `pg` closes a connection on which a pipelined query exceeds its own time limit.
+      close: () => {
+        const overdue = { text: '', query_timeout: 1 };
+        client.query(overdue).catch(noop);
+      },
+      pid: () => this.#pid,
+    });
   }
 
   /**

@@ -1,4 +1,4 @@
-import { Client, type ClientConfig, type PoolClient } from 'pg';
+import { Client, type ClientConfig } from 'pg';
 
 /** How long a statement may go without an answer before the server is asked for its session. */
 const SILENCE_MS = 30_000;
@@ -6,8 +6,9 @@ const SILENCE_MS = 30_000;
 /** How long the server may take to answer that. */
 const ANSWER_MS = 15_000;
 
-// An error of the driver, which has no code.
-const TIMED_OUT = /^(timeout expired|Query read timeout)$/;
+// An error of the driver, which has no code, before a session begins. A pooler whose connections to the
+// server are all in use begins one, and is not silent.
+const TIMED_OUT = 'timeout expired';
 
 /** The sessions of the server; undefined where that could not be asked. */
 type Sessions = ReadonlySet<number> | 'silent' | undefined;
@@ -15,6 +16,8 @@ type Sessions = ReadonlySet<number> | 'silent' | undefined;
 /**
  * Closes connections that are dead though nothing closed them, such as those of a proxy that has
  * stopped: statements that wait for a lock have no time limit.
+ *
+ * @public
  */
 export class SilenceWatch {
   readonly #connection: ClientConfig;
@@ -25,14 +28,13 @@ export class SilenceWatch {
   }
 
   /**
-   * Waits for answers, which never reject.
+   * Waits for answers.
    *
-   * @param pid - the process of the server, where it is known
+   * @param connection - that they come from: `pid` is the process of the server, where it is known
    */
   async until<T>(
     answers: Promise<T>,
-    client: PoolClient,
-    pid: () => number | undefined,
+    { close, pid }: { close: () => void; pid: () => number | undefined },
   ): Promise<T> {
     const timer = setInterval(async () => {
       const sessions = await this.#ask();
@@ -41,9 +43,7 @@ export class SilenceWatch {
         sessions === 'silent' ||
         (sessions && process !== undefined && !sessions.has(process))
       ) {
-        // `pg` closes a connection on which a pipelined query exceeds its own time limit.
-        const overdue = { text: '', query_timeout: 1 };
-        client.query(overdue).catch(() => undefined);
+        close();
       }
     }, SILENCE_MS);
     try {
@@ -77,7 +77,7 @@ export class SilenceWatch {
       );
       return new Set(rows.map(({ pid }) => pid));
     } catch (error) {
-      return TIMED_OUT.test((error as Error).message) ? 'silent' : undefined;
+      return (error as Error).message === TIMED_OUT ? 'silent' : undefined;
     } finally {
       client.end().catch(() => undefined);
     }
