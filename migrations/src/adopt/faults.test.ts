@@ -159,6 +159,19 @@ describe.each(databases.eachSupportedId())(
       ).toEqual([`somebody's`]);
     });
 
+    it('is tried again a thousand at a time, those first that were tried the longest ago', async () => {
+      const { connection, client } = catalog;
+      await adopt({ connection });
+      await client.query(
+        `insert into adoption_faults (source, key, reason, sqlstate, last_seen_at)
+         select 'final_entities', gen_random_uuid(), 'fault ' || n, '22P05', now() - n * interval '1 s'
+           from generate_series(1, 1001) n`,
+      );
+      expect(await retryFaults({ connection })).toMatchObject({ faults: 1 });
+      expect(await faultsOf(catalog)).toMatchObject([{ reason: 'fault 1' }]);
+      expect(await retryFaults({ connection })).toMatchObject({ faults: 0 });
+    });
+
     it('is looked for among all where it is not known what it is', async () => {
       const { engine, connection, client } = catalog;
       await adopt({ connection });

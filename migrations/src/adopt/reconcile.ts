@@ -166,17 +166,26 @@ export async function retryAdoptionFaults(
   }
 }
 
-/** Of those that the tenant had no room for, of which there may be thousands, as many as have it. */
+/**
+ * How many faults are retried at a time: a tenant can write a hundred thousand entities that can never
+ * be carried, and nothing else takes the operator's lock meanwhile.
+ */
+const MOST_RETRIES = 1_000;
+
+/** Of those that the tenant had no room for, as many as have it. */
 async function retryEntities(
   context: StepContext,
   engine: Engine,
 ): Promise<void> {
   const faults = await context.executor.read<Differing>(
     `select key from (
-       select key, sqlstate, row_number() over (
-                partition by sqlstate order by first_seen_at, source, key) as place
-         from ${faultsOf(engine)} and source <> '${EDGES}') each
-      where sqlstate <> '${NO_ROOM}' or $1::int is null or place <= $1
+       select key, is_full, row_number() over (
+                partition by is_full
+                order by case when is_full then first_seen_at else last_seen_at end, source, key) as place
+         from (select *, sqlstate = '${NO_ROOM}' as is_full
+                 from ${faultsOf(engine)} and source <> '${EDGES}') f) each
+      where place <= case when is_full then $1::int else ${MOST_RETRIES} end
+         or (is_full and $1::int is null)
       group by key order by min(place), key`,
     [await readRoom(context, engine)],
   );
