@@ -175,6 +175,15 @@ export const PRODUCT_MIGRATIONS: readonly ProductMigration[] = describeAll([
     tables: ['entities'],
     creates: {},
   },
+  {
+    name: '16_refused_events',
+    title: 'Add the column refused_at to tenant_audit',
+    locks:
+      'ACCESS EXCLUSIVE on tenant_audit, for a change of the catalog. Blocks readers and writers ' +
+      'of audit trails meanwhile.',
+    tables: ['tenant_audit'],
+    creates: {},
+  },
 ]);
 
 function describeAll(

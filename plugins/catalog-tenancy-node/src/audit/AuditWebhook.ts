@@ -10,13 +10,14 @@ export class WebhookRefusal extends Error {}
  * Posts events as JSON lines to the operator's webhook. Follows no redirect, so events reach
  * the configured host only.
  *
- * @throws {@link WebhookRefusal} unless the webhook answers with 2xx; another error without an answer
+ * @returns a refusal unless the webhook answers with 2xx
+ * @throws without an answer
  */
 export async function postToWebhook(
   { url, secret }: AuditWebhookConfig,
   events: readonly object[],
   signal?: AbortSignal,
-): Promise<void> {
+): Promise<WebhookRefusal | undefined> {
   const body = events.map(event => `${JSON.stringify(event)}\n`).join('');
   const timeout = AbortSignal.timeout(TIMEOUT_MS);
   const response = await fetch(url, {
@@ -34,9 +35,9 @@ export async function postToWebhook(
     signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
   });
   await response.body?.cancel();
-  if (!response.ok) {
-    throw new WebhookRefusal(
-      `The webhook of tenancy.audit.webhook.url answered with status ${response.status}`,
-    );
-  }
+  return response.ok
+    ? undefined
+    : new WebhookRefusal(
+        `The webhook of tenancy.audit.webhook.url answered with status ${response.status}`,
+      );
 }

@@ -27,8 +27,6 @@ const SENT_AT_ONCE = 50;
 
 /** So many events are sent alone before the webhook counts as one that takes none at the moment. */
 const TRIED_ALONE = 3;
-/** The most refused events that are left out of later attempts. */
-const MOST_REFUSED = 10_000;
 const DELETED_AT_ONCE = 10_000;
 /** Whether the transaction has changed anything. */
 const HAS_WRITTEN = 'pg_current_xact_id_if_assigned() is not null';
@@ -95,11 +93,6 @@ export class PostgresTenantAuditTrail implements TenantAuditTrail {
   readonly #database: TenantDatabase;
   readonly #pool: TenancyPool;
   readonly #queue: AuditQueue<QueuedEvent>;
-  /**
-   * The ids of events that the webhook has refused alone, the least recently tried first. The others
-   * are sent without them.
-   */
-  readonly #refused = new Set<string>();
 
   constructor(options: {
     config: AuditConfig;
@@ -240,46 +233,55 @@ export class PostgresTenantAuditTrail implements TenantAuditTrail {
     const { webhook } = this.#config;
     let last = SENT_AT_ONCE;
     while (webhook && last === SENT_AT_ONCE && !signal?.aborted) {
-      last = await this.#sendSome(
-        webhook,
-        'event_id <> all (?)',
-        [...this.#refused],
-        signal,
-      );
+      const { taken, refused } = await this.#sendSome(webhook, 'new', signal);
+      last = taken.length + refused.length;
     }
-    const again = [...this.#refused].slice(0, TRIED_ALONE);
-    if (!webhook || again.length === 0 || signal?.aborted) {
+    if (!webhook || signal?.aborted) {
       return;
     }
-    again.forEach(id => this.#refused.delete(id));
     try {
-      await this.#sendSome(webhook, 'event_id = any (?)', again, signal);
+      const again = await this.#sendSome(webhook, 'refused', signal);
+      if (again.taken.length > 0 && again.refused.length === 0) {
+        await this.#asAdmin(knex =>
+          knex(TABLE)
+            .where('sent', false)
+            .whereNotNull('refused_at')
+            .update('refused_at', null)
+            .returning('event_id'),
+        );
+      }
     } catch (error) {
-      throw error instanceof WebhookRefusal
-        ? new Error(
-            `${error.message} to ${
-              this.#refused.size
-            } events, and takes the others. One is ${again[0]}`,
-          )
-        : error;
-    }
-    if (!again.some(id => this.#refused.has(id))) {
-      this.#refused.clear();
+      if (!(error instanceof WebhookRefusal)) {
+        throw error;
+      }
+      const [{ count, one }] = await this.#asAdmin<{
+        count: string;
+        one: string;
+      }>(knex =>
+        knex(TABLE)
+          .where('sent', false)
+          .whereNotNull('refused_at')
+          .select(
+            knex.raw('count(*)'),
+            knex.raw('(array_agg(event_id order by refused_at))[1] as one'),
+          ),
+      );
+      throw new Error(`${error.message} to ${count} events. One is ${one}`);
     }
   }
 
   /**
-   * Sends unsent events, the oldest first, and notes those that the webhook refuses.
+   * Sends unsent events: new ones, the oldest first, or those that the webhook has refused alone, the
+   * least recently tried first.
    *
-   * @returns how many there were
    * @throws {@link WebhookRefusal} if the webhook takes none
    */
   async #sendSome(
     webhook: AuditWebhookConfig,
-    condition: string,
-    ids: string[],
+    some: 'new' | 'refused',
     signal?: AbortSignal,
-  ): Promise<number> {
+  ): Promise<Pick<Sent, 'taken' | 'refused'>> {
+    const isNew = some === 'new';
     const rows = await this.#asAdmin<UnsentRow>(knex =>
       knex(`${TABLE} as a`)
         .join('tenants as t', 't.tenant_id', 'a.tenant_id')
@@ -287,35 +289,39 @@ export class PostgresTenantAuditTrail implements TenantAuditTrail {
         .where('sent', false)
         // An operation without an outcome may still be running.
         .whereRaw(`(outcome is not null or at < now() - interval '1 minute')`)
-        .whereRaw(condition, [ids])
-        .orderBy('at')
-        .limit(SENT_AT_ONCE),
+        .whereRaw(`refused_at is ${isNew ? 'null' : 'not null'}`)
+        .orderBy(isNew ? 'at' : 'refused_at')
+        .limit(isNew ? SENT_AT_ONCE : TRIED_ALONE),
     );
-    if (rows.length > 0) {
-      if (this.#refused.size > MOST_REFUSED) {
-        this.#refused.clear();
-      }
-      const taken = await sendTo(webhook, rows, this.#refused, signal);
-      await this.#asAdmin(knex =>
-        knex.raw(
-          `update ${TABLE} a set sent = true
-             from jsonb_to_recordset(?::jsonb) as s (tenant_id uuid, event_id uuid, outcome text)
-            where a.tenant_id = s.tenant_id and a.event_id = s.event_id
-              and a.outcome is not distinct from s.outcome
-           returning a.event_id`,
-          [
-            JSON.stringify(
-              taken.map(({ tenant_id, event_id, outcome }) => ({
-                tenant_id,
-                event_id,
-                outcome,
-              })),
-            ),
-          ],
-        ),
-      );
+    if (rows.length === 0) {
+      return { taken: [], refused: [] };
     }
-    return rows.length;
+    const { refusal, ...sent } = await sendTo(webhook, rows, signal);
+    await this.#asAdmin(knex =>
+      knex.raw(
+        `update ${TABLE} a
+            set sent = s.is_taken, refused_at = case when not s.is_taken then now() end
+           from jsonb_to_recordset(?::jsonb)
+             as s (tenant_id uuid, event_id uuid, outcome text, is_taken boolean)
+          where a.tenant_id = s.tenant_id and a.event_id = s.event_id
+            and a.outcome is not distinct from s.outcome
+         returning a.event_id`,
+        [
+          JSON.stringify(
+            [...sent.taken, ...sent.refused].map(row => ({
+              tenant_id: row.tenant_id,
+              event_id: row.event_id,
+              outcome: row.outcome,
+              is_taken: sent.taken.includes(row),
+            })),
+          ),
+        ],
+      ),
+    );
+    if (refusal) {
+      throw refusal;
+    }
+    return sent;
   }
 
   /** Writes all queued events. */
@@ -390,23 +396,27 @@ export class PostgresTenantAuditTrail implements TenantAuditTrail {
   }
 }
 
+interface Sent {
+  taken: UnsentRow[];
+  /** Those that the webhook refuses alone. */
+  refused: UnsentRow[];
+  /** If it takes none. */
+  refusal?: WebhookRefusal;
+}
+
 /**
  * Sends events to the webhook; one by one, the newest first, where it refuses them together: an
  * event that it always refuses must not keep later ones from it.
  *
- * @param refused - gets the ids of those that it refuses alone
- * @returns those that it takes
- * @throws if it takes none
+ * @throws without an answer
  */
 async function sendTo(
   webhook: AuditWebhookConfig,
   rows: UnsentRow[],
-  refused: Set<string>,
   signal?: AbortSignal,
-): Promise<UnsentRow[]> {
-  const taken: UnsentRow[] = [];
-  const post = async (some: UnsentRow[]) => {
-    await postToWebhook(
+): Promise<Sent> {
+  const post = (some: UnsentRow[]) =>
+    postToWebhook(
       webhook,
       some.map(({ tenant_id, tenant_slug, ...row }) => ({
         tenant_slug,
@@ -414,36 +424,21 @@ async function sendTo(
       })),
       signal,
     );
-    taken.push(...some);
-  };
-  try {
-    await post(rows);
-  } catch (error) {
-    if (!(error instanceof WebhookRefusal)) {
-      throw error;
-    }
-    for (const [index, row] of rows.toReversed().entries()) {
-      if (index === TRIED_ALONE && taken.length === 0) {
-        break;
-      }
-      try {
-        // It has had this one.
-        if (rows.length === 1) {
-          throw error;
-        }
-        await post([row]);
-      } catch (cause) {
-        if (!(cause instanceof WebhookRefusal)) {
-          throw cause;
-        }
-        refused.add(row.event_id);
-      }
-    }
-    if (taken.length === 0) {
-      throw error;
-    }
+  const refusal = await post(rows);
+  if (!refusal) {
+    return { taken: rows, refused: [] };
   }
-  return taken;
+  const taken: UnsentRow[] = [];
+  const refused: UnsentRow[] = [];
+  for (const row of rows.toReversed()) {
+    if (refused.length === TRIED_ALONE && taken.length === 0) {
+      break;
+    }
+    // A single one it has had.
+    const isRefused = rows.length === 1 || (await post([row]));
+    (isRefused ? refused : taken).push(row);
+  }
+  return { taken, refused, refusal: taken.length === 0 ? refusal : undefined };
 }
 
 function toEntry({ event_id, at, begun, ended }: QueuedEvent): Entry {

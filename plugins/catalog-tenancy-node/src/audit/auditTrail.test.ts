@@ -495,4 +495,34 @@ describe.each(databases.eachSupportedId())('audit trails on %s', id => {
       await server.stop();
     }
   });
+
+  it('are sent behind many that the webhook refuses, whichever process has tried those', async () => {
+    const taken: string[] = [];
+    const server = await new TestServer(async (req, res) => {
+      const body = Buffer.concat(await req.toArray()).toString();
+      const isTaken = !body.includes('odd one');
+      if (isTaken) {
+        taken.push(body);
+      }
+      res.writeHead(isTaken ? 204 : 403).end();
+    }).listen();
+    try {
+      await database.client.query(
+        `insert into tenant_audit (tenant_id, event_id, at, plugin, event, severity, outcome, meta, sent)
+         select tenant_id, gen_random_uuid(), now() - interval '1 hour', 'a', 'odd one', 'medium',
+                'succeeded', '{}', false
+           from tenants, generate_series(1, 53) where tenant_slug = 'acme'`,
+      );
+      const openOne = () => open({ webhook: { url: `${server.url}/` } });
+      await record(openOne(), { tenantSlug: 'globex' });
+      // Each tries three others alone.
+      await expect(openOne().send()).rejects.toThrow('status 403');
+      await expect(openOne().send()).rejects.toThrow('status 403');
+      expect(taken).toEqual([]);
+      await expect(openOne().send()).rejects.toThrow('status 403 to 53 events');
+      expect(taken).toEqual([expect.stringContaining('"globex"')]);
+    } finally {
+      await server.stop();
+    }
+  });
 });
