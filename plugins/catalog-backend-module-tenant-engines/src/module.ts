@@ -268,7 +268,12 @@ export const catalogModuleTenantEngines = (
             logger,
             onWork: (tenantId, ms) => usage.addWork(tenantId, ms),
           });
-          const statusStore = new EngineStatusStore({ connection, schema });
+          const { processId } = engines.leases;
+          const statusStore = new EngineStatusStore({
+            connection,
+            schema,
+            processId,
+          });
           const status = new EngineStatusRecorder({
             leases: engines.leases,
             logger,
@@ -294,7 +299,6 @@ export const catalogModuleTenantEngines = (
               .filter(({ isActive }) => isActive)
               .map(({ tenantId }) => tenantId),
           );
-          const { processId } = engines.leases;
           const leaseStore = new LeaseStore({
             connection,
             schema,

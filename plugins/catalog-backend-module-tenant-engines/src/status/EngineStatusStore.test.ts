@@ -1,6 +1,7 @@
 import { mockServices } from '@backstage/backend-test-utils';
 import { createTestDatabases, waitUntil } from '@internal/postgres/testUtils';
 import { engineSchemaOf } from 'backstage-catalog-tenancy-migrations';
+import { randomUUID } from 'node:crypto';
 import { EngineDatabase } from '../tables/__testUtils__/EngineDatabase';
 import { EngineStatusRecorder } from './EngineStatusRecorder';
 import { EngineStatusStore } from './EngineStatusStore';
@@ -43,6 +44,45 @@ describe.each(databases.eachSupportedId())('reports on %s', id => {
       });
     } finally {
       await store.close();
+    }
+  });
+
+  it('are those of the process with the lease, and not of one that was paused since it had it', async () => {
+    const database = await EngineDatabase.create(databases, id);
+    const tenantId = await database.newTenant();
+    const [paused, holder] = [randomUUID(), randomUUID()];
+    await database.query(
+      `insert into tenancy.engine_processes (process_id, name, expires_at)
+       select unnest($1::uuid[]), 'a process', now() + interval '1 hour'`,
+      [[paused, holder]],
+    );
+    await database.query(
+      'insert into tenancy.engine_leases (tenant_id, process_id) values ($1, $2)',
+      [tenantId, holder],
+    );
+    const [ofPaused, ofHolder] = [paused, holder].map(
+      processId =>
+        new EngineStatusStore({
+          connection: database.login,
+          schema: 'tenancy',
+          processId,
+        }),
+    );
+    const copies = { shareId: randomUUID(), copies: 1, conflicts: 0 };
+    try {
+      await ofHolder.write([{ tenantId, state: 'running' }]);
+      await ofHolder.writeCopies(tenantId, [copies]);
+      await ofPaused.write([{ tenantId, state: 'failed', reason: 'before' }]);
+      await ofPaused.writeCopies(tenantId, []);
+      await expect(ofHolder.report(tenantId)).resolves.toMatchObject({
+        state: 'running',
+      });
+      await expect(ofHolder.readCopies()).resolves.toEqual(
+        new Map([[tenantId, [copies.shareId]]]),
+      );
+    } finally {
+      await ofPaused.close();
+      await ofHolder.close();
     }
   });
 

@@ -71,6 +71,8 @@ interface StoreOptions {
   connection: ClientConfig;
   /** The schema of the tenants' tables. */
   schema: string;
+  /** By whose leases it writes; without one it only reads. */
+  processId?: string;
 }
 
 interface NoteRow {
@@ -85,8 +87,6 @@ interface NoteRow {
   isAsleep: boolean;
   /** Whether the engine sleeps and is not due yet. */
   sleepsOn: boolean;
-  /** Whether a process wrote it that takes no leases. */
-  isWithoutLeases: boolean;
   process: string | null;
   leaseExpiresAt: Date | null;
   faults: number;
@@ -104,10 +104,12 @@ export class EngineStatusStore {
   readonly #pool: StorePool;
   readonly #tables: StorePool;
   readonly #name: (table: string) => string;
+  readonly #processId?: string;
   readonly #reports = new Map<string, Promise<TenantEngineReport>>();
 
   /** It connects at the first call. */
-  constructor({ connection, schema }: StoreOptions) {
+  constructor({ connection, processId, schema }: StoreOptions) {
+    this.#processId = processId;
     this.#name = table => `${escapeIdentifier(schema)}.${table}`;
     const open = () =>
       new StorePool({
@@ -163,7 +165,6 @@ export class EngineStatusStore {
                    then s.process_id is not distinct from p.process_id end as "isOfHolder",
               s.wake_at is not null as "isAsleep",
               coalesce(s.wake_at > now(), false) as "sleepsOn",
-              s.tenant_id is not null and s.process_id is null as "isWithoutLeases",
               p.name as process, p.expires_at as "leaseExpiresAt",
               (select count(*)::int from ${this.#name('adoption_faults')} f
                 where f.tenant_id = t.tenant_id) as faults
@@ -347,8 +348,8 @@ export class EngineStatusStore {
   }
 
   /**
-   * Writes the status that this process knows; equal rows stay untouched. The caller holds the
-   * leases of the tenants; without leases the rows have no process.
+   * Writes the status that this process knows, of the tenants whose leases it has in the database: it
+   * may have been paused since the caller held them. Equal rows stay untouched.
    */
   async write(notes: EngineNote[]): Promise<void> {
     const rows = notes.map(note => ({
@@ -359,10 +360,10 @@ export class EngineStatusStore {
       last_error_at: note.lastErrorAt,
       caught_up_at: note.caughtUpAt,
     }));
-    // Locks of rows, for this one statement: of engine_status, which no other process writes
-    // at the same time, and of tenants (KEY SHARE, for the foreign key), for which only the
-    // removal of a tenant for good waits. In the order of the keys, so that two writers can't
-    // wait for each other.
+    // Locks of rows, for this one statement: of engine_status, of the leases (KEY SHARE), so that a
+    // process that takes one sees this write, and of tenants (KEY SHARE, for the foreign key), for
+    // which only the removal of a tenant for good waits. In the order of the keys, so that two
+    // writers can't wait for each other.
     await this.#asAdmin(
       `insert into ${this.#name('engine_status')} as s
          (tenant_id, state, reason, last_error, last_error_at, caught_up_at, process_id)
@@ -371,9 +372,9 @@ export class EngineStatusStore {
          from jsonb_to_recordset($1::jsonb) as r (
                 tenant_id uuid, state text, reason text, last_error text,
                 last_error_at timestamptz, caught_up_at timestamptz)
-         join ${this.#name('tenants')} t on t.tenant_id = r.tenant_id
-         left join ${this.#name('engine_leases')} l on l.tenant_id = r.tenant_id
-        order by r.tenant_id
+         join ${this.#name('engine_leases')} l on l.tenant_id = r.tenant_id
+        where l.process_id = $2
+        order by r.tenant_id for key share of l
        on conflict (tenant_id) do update
           set state = excluded.state, reason = excluded.reason,
               last_error = coalesce(excluded.last_error, s.last_error),
@@ -384,7 +385,7 @@ export class EngineStatusStore {
                 is distinct from (excluded.state, excluded.reason, excluded.process_id)
            or excluded.last_error_at > coalesce(s.last_error_at, '-infinity')
            or excluded.caught_up_at > coalesce(s.caught_up_at, '-infinity')`,
-      [JSON.stringify(rows)],
+      [JSON.stringify(rows), this.#processId],
     );
   }
 
@@ -418,7 +419,8 @@ export class EngineStatusStore {
   }
 
   /**
-   * Writes how many copies a tenant has, of these shares alone. The caller holds its lease.
+   * Writes how many copies a tenant has, of these shares alone, if this process has its lease in the
+   * database.
    *
    * @param options - `keep`: further shares of which it may have copies, whose rows stay
    */
@@ -427,17 +429,20 @@ export class EngineStatusStore {
     notes: CopiesNote[],
     { keep = [] }: { keep?: string[] } = {},
   ): Promise<void> {
-    // Locks of rows, for this one statement: of tenant_share_copies, which no other process
-    // writes for this tenant, and of tenants (KEY SHARE, for the foreign key).
+    // Locks of rows, for this one statement: of tenant_share_copies, of the lease (KEY SHARE), and of
+    // tenants (KEY SHARE, for the foreign key).
     await this.#asAdmin(
-      `with gone as (
+      `with held as (
+         select from ${this.#name('engine_leases')}
+          where tenant_id = $1 and process_id = $4 for key share),
+       gone as (
          delete from ${this.#name('tenant_share_copies')}
-          where tenant_id = $1 and share_id <> all ($2::uuid[]))
+          where tenant_id = $1 and share_id <> all ($2::uuid[]) and exists (select from held))
        insert into ${this.#name('tenant_share_copies')} as c
          (tenant_id, share_id, copies, conflicts)
        select $1, r.share_id, r.copies, r.conflicts
          from jsonb_to_recordset($3::jsonb) as r (share_id uuid, copies int, conflicts int)
-        where exists (select from ${this.#name('tenants')} where tenant_id = $1)
+        where exists (select from held)
        on conflict (tenant_id, share_id) do update
           set copies = excluded.copies, conflicts = excluded.conflicts
         where (c.copies, c.conflicts) is distinct from (excluded.copies, excluded.conflicts)`,
@@ -451,6 +456,7 @@ export class EngineStatusStore {
             conflicts,
           })),
         ),
+        this.#processId,
       ],
     );
   }
@@ -488,11 +494,10 @@ function toReport(
   due: Date | null | undefined,
 ): TenantEngineReport {
   const oldestDueAt = due && row.sleepsOn ? null : due;
-  const isCurrent = row.isOfHolder ?? row.isWithoutLeases;
-  const { now, state, reason } = row;
+  const { isOfHolder, now, state, reason } = row;
   return {
     state: stateOf(row),
-    reason: (isCurrent && state === 'failed' && reason) || undefined,
+    reason: (isOfHolder && state === 'failed' && reason) || undefined,
     lastError: row.lastError ?? undefined,
     lastErrorAt: row.lastErrorAt ?? undefined,
     caughtUpAt: row.caughtUpAt ?? undefined,
@@ -516,15 +521,15 @@ function lagOf(oldestDueAt: Date | null | undefined, now: Date) {
 }
 
 function stateOf(row: NoteRow): TenantEngineReport['state'] {
-  const { isAsleep, isOfHolder, isWithoutLeases, state } = row;
-  if (isOfHolder === null && !isWithoutLeases) {
+  const { isAsleep, isOfHolder, state } = row;
+  if (isOfHolder === null) {
     return 'unassigned';
   }
   if (isAsleep) {
     return 'running';
   }
   // The process that has the lease may have written nothing yet.
-  return (isOfHolder !== false && state) || 'starting';
+  return (isOfHolder && state) || 'starting';
 }
 
 /** As PostgreSQL can store it. */

@@ -313,6 +313,7 @@ describe.each(databases.eachSupportedId())('the status on %s', id => {
     const other = new EngineStatusStore({
       connection: tenants.connection,
       schema: 'tenancy',
+      processId: OTHER_PROCESS,
     });
     const report = () => other.report(tenant_id);
     try {
