@@ -1,4 +1,5 @@
 import {
+  type AuditorService,
   coreServices,
   createBackendModule,
   createServiceFactory,
@@ -6,7 +7,7 @@ import {
   type DatabaseService,
   type RootLoggerService,
 } from '@backstage/backend-plugin-api';
-import { ServiceUnavailableError } from '@backstage/errors';
+import { ServiceUnavailableError, toError } from '@backstage/errors';
 import type { JsonObject } from '@backstage/types';
 import {
   type ActiveTenant,
@@ -27,7 +28,7 @@ import {
   tenantStoreServiceRef,
   tenantUsageServiceRef,
 } from 'backstage-plugin-catalog-tenancy-node';
-import type { RequestHandler } from 'express';
+import type { Request, RequestHandler } from 'express';
 import { createHash } from 'node:crypto';
 import { CodeMutations } from './code/CodeMutations';
 import { EngineConfigs } from './config/EngineConfigs';
@@ -404,10 +405,11 @@ export const catalogModuleTenantEngines = (
                     engines.configs.bounds.maxEntities,
                     await maxEntities(slug),
                   ),
-                refuse: async (id, req) => {
-                  await refuseRemoval(tenantDatabase, id, req);
-                  await refuseRegistration(req, { maxEntities, pool });
-                },
+                refuse: (id, req) =>
+                  auditRefusal(services.auditor, req, async () => {
+                    await refuseRemoval(tenantDatabase, id, req);
+                    await refuseRegistration(req, { maxEntities, pool });
+                  }),
                 announceWork,
                 refreshed: (id, entityRef) => manager.refreshed(id, entityRef),
                 notifyWork,
@@ -460,6 +462,27 @@ export const catalogModuleTenantEngines = (
       });
     },
   });
+
+/** Records what is refused as the catalog records what its routes refuse. */
+async function auditRefusal(
+  auditor: AuditorService,
+  request: Request,
+  refuse: () => Promise<void>,
+): Promise<void> {
+  try {
+    await refuse();
+  } catch (error) {
+    const isRemoval = request.method === 'DELETE';
+    const event = await auditor.createEvent({
+      eventId: isRemoval ? 'entity-mutate' : 'location-mutate',
+      severityLevel: 'medium',
+      request,
+      meta: { actionType: isRemoval ? 'delete' : 'create' },
+    });
+    await event.fail({ error: toError(error) });
+    throw error;
+  }
+}
 
 /** How often a tenant's engine processes an item again; nothing where it does not. */
 async function processingIntervalOf(

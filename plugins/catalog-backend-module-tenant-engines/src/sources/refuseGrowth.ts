@@ -85,7 +85,7 @@ async function refuseFull(
     throw new InputError(
       `The engine of the tenant has more than ${most.toLocaleString(
         'en',
-      )} entities, ${FACTOR} times max_entities: no location may bring more than before`,
+      )} entities, ${FACTOR} times max_entities: no location may bring more than before. Remove some, or have max_entities raised`,
     );
   }
 }

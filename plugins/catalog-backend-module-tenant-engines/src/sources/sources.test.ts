@@ -406,7 +406,7 @@ describe.each(databases.eachSupportedId())('a source of a tenant on %s', id => {
       );
     });
     const message =
-      'The engine of the tenant has more than 4 entities, 2 times max_entities: no location may bring more than before';
+      'The engine of the tenant has more than 4 entities, 2 times max_entities: no location may bring more than before. Remove some, or have max_entities raised';
     await eventually(async () => {
       const { sourceErrors } = await running.report(tenant_id);
       expect(sourceErrors).toEqual([
@@ -421,6 +421,18 @@ describe.each(databases.eachSupportedId())('a source of a tenant on %s', id => {
       target: `${target}?100`,
     }).expect(400);
     expect(refused.body.error.message).toBe(message);
+    const { rows } = await tenants.client.query(
+      `select event, outcome, error from tenancy.tenant_audit
+        where tenant_id = $1 and outcome = 'failed'`,
+      [tenant_id],
+    );
+    expect(rows).toEqual([
+      {
+        event: 'location-mutate',
+        outcome: 'failed',
+        error: `InputError: ${message}`,
+      },
+    ]);
     // What it has already is read as before.
     version = 'two';
     await post('/refresh', {

@@ -24,8 +24,10 @@ export const sourcesMessages = {
     entities_zero: 'No entities yet',
     entities_one: '{{count}} entity',
     entities_other: '{{count}} entities',
-    faults_one: '{{count}} entity could not be stored',
-    faults_other: '{{count}} entities could not be stored',
+    faults_one:
+      '{{count}} entity could not be stored, most often because of max_entities',
+    faults_other:
+      '{{count}} entities could not be stored, most often because of max_entities',
     reason: 'Why: {{reason}}',
     errors_one: '{{count}} location or entity has an error',
     errors_other: '{{count}} locations and entities have errors',
