@@ -10,7 +10,6 @@ import {
   mockupFileVersionSchema,
   type SaveVersionRequest,
 } from 'backstage-plugin-mockup-common';
-import { type Dashboard, toDashboard, toFileMockup } from './grafana';
 
 type FileMockup = MockupFileMockup & { versions: MockupFileVersion[] };
 
@@ -25,29 +24,10 @@ export interface KnownMockup {
   here: Mockup;
 }
 
-/** What is in a file. */
-interface ReadFile {
-  content: MockupFile;
-  /** Where the mockup is made of a dashboard of Grafana: that. */
-  dashboard?: Dashboard;
-}
-
-/**
- * Reads a file; nothing where the backend has to say what is wrong with it.
- *
- * @param user - saves what is made of a dashboard of Grafana
- */
-export async function readFile(
-  file: File,
-  user: string,
-): Promise<ReadFile | undefined> {
+/** Reads a file; nothing where the backend has to say what is wrong with it. */
+export async function readFile(file: File): Promise<MockupFile | undefined> {
   try {
     const content = JSON.parse(await file.text());
-    const dashboard = toDashboard(content);
-    if (dashboard) {
-      const mockups = [toFileMockup(dashboard, user)];
-      return { content: { ...MOCKUP_FILE, mockups }, dashboard };
-    }
     const isRight =
       content.schema === MOCKUP_FILE.schema &&
       content.version === MOCKUP_FILE.version &&
@@ -58,7 +38,7 @@ export async function readFile(
             version => mockupFileVersionSchema.safeParse(version).success,
           ),
       );
-    return isRight ? { content } : undefined;
+    return isRight ? content : undefined;
   } catch {
     return undefined;
   }
@@ -143,12 +123,9 @@ export function withoutKnown(
   const mockups = file.mockups.filter(
     each => !known.some(({ inFile }) => inFile === each),
   );
-  return mockups.length > 0 ? toFile({ ...file, mockups }) : undefined;
-}
-
-/** What the backend imports. */
-export function toFile(content: MockupFile): File {
-  return new File([JSON.stringify(content)], 'mockups.json', {
-    type: 'application/json',
-  });
+  return mockups.length > 0
+    ? new File([JSON.stringify({ ...file, mockups })], 'mockups.json', {
+        type: 'application/json',
+      })
+    : undefined;
 }
