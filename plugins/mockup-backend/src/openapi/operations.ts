@@ -254,18 +254,6 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
       errors: [403, 404],
     },
   },
-  '/mockups/{id}/editors': {
-    post: {
-      summary: 'Announce for 45 seconds that the caller edits the mockup',
-      success: {
-        200: answer('The other users who edit it', {
-          type: 'array',
-          items: { type: 'string' },
-        }),
-      },
-      errors: [403, 404],
-    },
-  },
   '/settings': {
     get: {
       summary: 'Get the settings of mockups of the tenant',

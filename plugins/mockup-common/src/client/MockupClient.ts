@@ -447,22 +447,6 @@ export class MockupClient {
   }
 
   /**
-   * Says that the user has the mockup in an editor, which is true for 45 seconds. Returns the
-   * references of the other users for whom it is, at most 20.
-   */
-  announceEditor(
-    mockupId: string,
-    options?: MockupRequestOptions,
-  ): Promise<string[]> {
-    return this.#http.send(
-      'POST',
-      pathOf`/mockups/${mockupId}/editors`,
-      undefined,
-      options,
-    );
-  }
-
-  /**
    * Exports a mockup with all of its versions. The body of the response is a JSON file, which can be
    * read as it comes in; where it breaks off, reading it rejects.
    */
