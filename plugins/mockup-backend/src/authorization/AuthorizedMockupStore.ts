@@ -18,7 +18,6 @@ import {
   type UpdateMockupRequest,
   type UpdateVersionRequest,
   type Version,
-  type VersionDifference,
 } from 'backstage-plugin-mockup-common';
 import type {
   ImportedPart,
@@ -180,19 +179,6 @@ export class AuthorizedMockupStore implements MockupStore {
 
   async getLatestVersion(mockupId: string): Promise<Version | undefined> {
     return this.#store.getLatestVersion(mockupId, await this.#readable());
-  }
-
-  async compareVersions(
-    mockupId: string,
-    from: string,
-    to: string,
-  ): Promise<VersionDifference | undefined> {
-    return this.#store.compareVersions(
-      mockupId,
-      from,
-      to,
-      await this.#readable(),
-    );
   }
 
   async importMockups(

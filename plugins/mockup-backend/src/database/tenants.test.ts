@@ -106,7 +106,6 @@ async function whatIsThere(
     versions: await store.listVersions(id),
     oldestFirst: await store.listVersions(id, { oldestFirst: true }),
     version: await store.getVersion(id, versionId),
-    compared: await store.compareVersions(id, versionId, versionId),
     latest: await store.getLatestVersion(id),
     restored: await store.restoreVersion(id, versionId, {}, versions),
     restoredIf: await store.restoreVersion(

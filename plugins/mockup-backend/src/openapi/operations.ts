@@ -10,7 +10,6 @@ import {
 } from '@internal/http';
 import type * as common from 'backstage-plugin-mockup-common';
 import {
-  compareVersionsQuerySchema,
   listMockupsQuerySchema,
   listTrashQuerySchema,
   paginationSchema,
@@ -148,19 +147,6 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
       bodyIsOptional: true,
       success: { 201: created('Version') },
       errors: [403, 404, 412],
-    },
-  },
-  '/mockups/{id}/versions/{vid}/diff': {
-    get: {
-      summary: 'Compare a version of a mockup with another one of it',
-      parameters: openApiQuery(compareVersionsQuerySchema),
-      success: {
-        200: answer(
-          'The differences of the items, and a JSON Patch (RFC 6902) of the layout',
-          'VersionDifference',
-        ),
-      },
-      errors: [400, 404],
     },
   },
   '/pages': {

@@ -23,7 +23,6 @@ import type {
   UpdateMockupRequest,
   UpdateVersionRequest,
   Version,
-  VersionDifference,
 } from '../schemas';
 import type { Page } from '../types';
 
@@ -291,20 +290,6 @@ export class MockupClient {
       pathOf`/mockups/${mockupId}/versions/${versionId}`,
       options,
     );
-  }
-
-  /**
-   * Compares two versions of a mockup: what became of the items from one to the other.
-   * Layouts at hand, such as a draft, are compared by `compareLayouts`.
-   */
-  compareVersions(
-    mockupId: string,
-    from: string,
-    to: string,
-    options?: MockupRequestOptions,
-  ): Promise<VersionDifference> {
-    const path = pathOf`/mockups/${mockupId}/versions/${from}/diff`;
-    return this.#http.json(`${path}${toSearch({ to })}`, options);
   }
 
   /** Lists the pages that there are for the caller, by path. */

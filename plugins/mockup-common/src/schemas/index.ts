@@ -1,4 +1,3 @@
-export * from './difference';
 export * from './file';
 export { layoutSchema } from './layout';
 export {
