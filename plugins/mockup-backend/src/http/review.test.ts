@@ -477,5 +477,4 @@ describe.each(databases.eachSupportedId())('reviews on %s', id => {
       expect((await backend.service.put('/settings', {})).status).toBe(403);
     });
   });
-
 });

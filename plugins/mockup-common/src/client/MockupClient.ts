@@ -1,4 +1,4 @@
-import { etagOf, HttpClient, pathOf, toSearch } from '@internal/http-client';
+import { etagOf, HttpClient, pathOf } from '@internal/http-client';
 import type {
   CreateCommentRequest,
   CreateMockupRequest,
