@@ -39,8 +39,11 @@ export function refuseValues(pluginId: string): RequestHandler {
   };
 }
 
-/** PostgreSQL's class of errors for values, such as a NUL in a text or a number out of range. */
-const DATA_EXCEPTION = /^22...$/;
+/**
+ * PostgreSQL's class of errors for values, such as a NUL in a text or a number out of range, and its
+ * error for a column to sort by that is not there.
+ */
+const DATA_EXCEPTION = /^(22...|42703)$/;
 
 /**
  * Answers 400 where PostgreSQL has refused a value of a request for the default tenant. Other
@@ -58,7 +61,7 @@ export const refuseDataExceptions: ErrorRequestHandler = (
   next(
     isRefused
       ? new InputError(
-          `${method} ${path} has a value that PostgreSQL cannot store or compare (${error.code}), such as an id that is not a UUID or a text with a NUL character`,
+          `${method} ${path} has a value that PostgreSQL cannot store or compare (${error.code}), such as an id that is not a UUID, a text with a NUL character or an unknown column`,
         )
       : error,
   );

@@ -8,12 +8,16 @@ const LONGEST_REASON = 500;
 
 const INSUFFICIENT_PRIVILEGE = '42501';
 
-/** PostgreSQL's codes for a missing schema, table or column. */
-const UNDEFINED = new Set(['3F000', '42P01', '42703']);
+/** PostgreSQL's codes for a missing schema or table. */
+const UNDEFINED = new Set(['3F000', '42P01']);
+
+/** Of a column of a table that the statement does not read: a request may name it to sort by it. */
+const NOT_READ = 'errorMissingRTE';
 
 /** Whether the tables of an engine are missing, by the code of an error. */
 export function saysTablesAreGone(error: unknown): boolean {
-  return UNDEFINED.has(sqlStateOf(error) ?? '');
+  const { code = '', routine } = databaseErrorOf(error) ?? {};
+  return UNDEFINED.has(code) && routine !== NOT_READ;
 }
 
 /** PostgreSQL's code of an error: see {@link databaseErrorOf}. */

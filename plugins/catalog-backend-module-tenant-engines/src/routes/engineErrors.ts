@@ -25,6 +25,9 @@ const RETRYABLE = new Set(['40001', '40P01', '55P03']);
 /** The triggers that refuse changes of a tenant that moves, and for a while afterwards. */
 const TENANT_MOVES = 'tenant_moves';
 
+/** A data exception, or a column to sort by that is not there. */
+const REFUSED_VALUE = /^(22|42703|42P01)/;
+
 /** Connections, resources, and a server that stops, starts or only reads. */
 const UNAVAILABLE = /^(08|25006|53|57P)/;
 
@@ -84,10 +87,9 @@ export function toEngineError(
       10,
     );
   }
-  if (sqlState?.startsWith('22')) {
-    // A data exception: such as an id that is no UUID, or a NUL character in a text.
+  if (sqlState && REFUSED_VALUE.test(sqlState)) {
     return new InputError(
-      `${action} has a value that PostgreSQL cannot store or compare (${sqlState}), such as an id that is not a UUID or a text with a NUL character`,
+      `${action} has a value that PostgreSQL cannot store or compare (${sqlState}), such as an id that is not a UUID, a text with a NUL character or an unknown column`,
     );
   }
   if (databaseErrorOf(error)?.constraint === TENANT_MOVES) {

@@ -26,9 +26,20 @@ const tellTale = createBackendModule({
     env.registerInit({
       deps: {
         config: coreServices.rootConfig,
+        database: coreServices.database,
         router: coreServices.httpRouter,
       },
-      async init({ config, router }) {
+      async init({ config, database, router }) {
+        const knex = await database.getClient();
+        router.use((req, res, next) => {
+          if (req.path === '/sorted') {
+            knex('locations')
+              .orderBy(String(req.query.by))
+              .then(rows => res.json(rows), next);
+          } else {
+            next();
+          }
+        });
         router.use((req, _res, next) => {
           const [, code, constraint] =
             /^\/fails-with\/(\w+)-?(\w*)/.exec(req.path) ?? [];
@@ -227,6 +238,21 @@ describe.each(databases.eachSupportedId())('the engines on %s', id => {
           },
         ]);
       }
+    },
+  );
+
+  it.each(['no_column', 'no_table.id'])(
+    'go on where a request names %s, which is not there, and answer 400',
+    async by => {
+      await eventually(() =>
+        backend.as('acme').get('/sorted?by=id').expect(200),
+      );
+      const { body } = await backend
+        .as('acme')
+        .get(`/sorted?by=${by}`)
+        .expect(400);
+      expect(body.error.message).toMatch(/^GET \/sorted has a value /);
+      await backend.as('acme').get('/locations').expect(200);
     },
   );
 
