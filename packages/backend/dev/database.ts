@@ -5,6 +5,7 @@ import {
   readAdoption,
 } from 'backstage-catalog-tenancy-migrations';
 import { randomUUID } from 'crypto';
+import { writeFile } from 'fs/promises';
 import { join } from 'path';
 import { Settings, StartError } from './settings';
 
@@ -39,7 +40,7 @@ const ATTRIBUTES =
 /**
  * Sees to it that there is a user for the rows of tenants, whom row-level security
  * binds, and returns the variables that app-config.yaml reads. Each start gives it
- * another password, so that none has to be kept.
+ * another password.
  */
 export async function createApplicationUser({
   connection,
@@ -59,6 +60,18 @@ export async function createApplicationUser({
     TENANCY_POSTGRES_USER: APPLICATION_USER,
     TENANCY_POSTGRES_PASSWORD: password,
   };
+}
+
+/** Keeps the password beside the data, for the operator's commands. */
+export async function keepPassword(
+  rootFolder: string,
+  { TENANCY_POSTGRES_PASSWORD }: Record<string, string>,
+): Promise<void> {
+  await writeFile(
+    join(rootFolder, FOLDER, `${APPLICATION_USER}-password`),
+    TENANCY_POSTGRES_PASSWORD,
+    { mode: 0o600 },
+  );
 }
 
 /**

@@ -1,8 +1,9 @@
 import { spawn, spawnSync } from 'child_process';
-import { rmSync, writeFileSync } from 'fs';
+import { readFileSync, rmSync, writeFileSync } from 'fs';
 import { join } from 'path';
 import { text } from 'stream/consumers';
 import { CatalogClient } from '@backstage/catalog-client';
+import { targetPaths } from '@backstage/cli-common';
 import { waitUntil } from '@internal/postgres/testUtils';
 import { Clone } from './__fixtures__/clone';
 import { firstCommands } from './banner';
@@ -99,6 +100,24 @@ describe('npm start', () => {
       type: 'providesApi',
       targetRef: 'api:default/tracking',
     });
+  });
+
+  it('has nothing that doctor calls a failure, in a shell with the variables of the README', async () => {
+    const page = readFileSync(
+      targetPaths.resolveRoot('packages/backend/README.md'),
+      'utf8',
+    );
+    const commands = [
+      ...page.match(/^ {4}export .*$/gm)!,
+      `cd ${targetPaths.rootDir}`,
+      `npm run -s migrate:doctor -- --config ${clone.folder}/app-config.yaml`,
+    ];
+    const shell = spawn('sh', ['-c', commands.join('\n')], {
+      cwd: clone.folder,
+    });
+    const found = await text(shell.stdout);
+    expect(found).toContain('ok       isolation');
+    expect(found).not.toContain('FAILURE');
   });
 
   it('buries its last words neither with requests nor with what comes again and again', async () => {

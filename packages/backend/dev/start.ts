@@ -17,6 +17,7 @@ import { BackendProcess, untilSamplesAreServed, stopRequest } from './backend';
 import { banner } from './banner';
 import {
   createApplicationUser,
+  keepPassword,
   databaseEnvironment,
   startEmbeddedDatabase,
   prepareEarlierData,
@@ -94,6 +95,7 @@ async function runWithEmbeddedDatabase(run: Run): Promise<number> {
   const postgres = await startEmbeddedDatabase(targetPaths.rootDir);
   try {
     const user = await createApplicationUser(postgres);
+    await keepPassword(targetPaths.rootDir, user);
     const done =
       settings.tenancy.enabled &&
       (await prepareEarlierData(postgres, settings));
