@@ -65,6 +65,8 @@ export const MOCKUPS: readonly SharedTable[] = [
   { name: 'mockup_comments', keys: ['id', 'mockup_id'] },
   { name: 'mockup_ready_versions', keys: ['version_id'] },
   { name: 'mockup_settings' },
+  // Who has an editor open.
+  { name: 'mockup_editors', isDerived: true },
 ];
 
 const BY_NAME = new Map(

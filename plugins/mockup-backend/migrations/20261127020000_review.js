@@ -83,6 +83,25 @@ const TABLES = {
         constraint mockup_settings_updated_by_check check (updated_by ${USER}),
       updated_at timestamp not null)`,
   },
+  mockup_editors: {
+    comment: 'Who has an editor open, as editors say every few seconds',
+    columns: {
+      tenant_id: 'The tenant of the mockup',
+      mockup_id: 'The mockup',
+      editor: 'The user, as user:<namespace>/<name>',
+      seen_at: 'When the editor has last said so, in UTC',
+    },
+    create: `(
+      tenant_id uuid not null,
+      mockup_id uuid not null,
+      editor varchar not null
+        constraint mockup_editors_editor_check check (editor ${USER}),
+      seen_at timestamp not null,
+      primary key (tenant_id, mockup_id, editor),
+      constraint mockup_editors_mockup_fkey
+        foreign key (tenant_id, mockup_id) references mockups (tenant_id, id)
+        on delete cascade)`,
+  },
 };
 
 /**

@@ -137,6 +137,9 @@ describe.each(databases.eachSupportedId())('mockup plugin on %s', id => {
       store.getVersion(body.id, saved!.version.id),
     ).resolves.toBeDefined();
     await expect(store.getLatestVersion(body.id)).resolves.toBeDefined();
+    await expect(
+      store.compareVersions(body.id, saved!.version.id, saved!.version.id),
+    ).resolves.toMatchObject({ items: [] });
     await expect(store.update(body.id, { name: 'y' })).resolves.toBeDefined();
     await expect(
       store.importMockups((async function* none() {})(), { owner: ALICE }),

@@ -13,10 +13,7 @@ export {
   withItems,
   withoutItems,
 } from './containers';
-export {
-  compareLayouts,
-  type ItemDifference,
-} from './differences/compareLayouts';
+export { compareLayouts } from './differences/compareLayouts';
 export { isEqualJson } from './differences/isEqualJson';
 export { MOCKUP_FILE, MOCKUP_LIMITS } from './limits';
 export { mentionsOf } from './mentions';

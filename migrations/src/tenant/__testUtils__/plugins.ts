@@ -42,6 +42,7 @@ export const PLUGINS = `
   create table plugins.mockup_ready_versions (
     tenant_id uuid, version_id uuid primary key references plugins.mockup_versions on delete cascade);
   create table plugins.mockup_settings (tenant_id uuid primary key, updated_by text);
+  create table plugins.mockup_editors (tenant_id uuid, mockup_id uuid);
   create table plugins.mockup_trash (id uuid primary key, tenant_id uuid);
   create function plugins.to_trash() returns trigger language plpgsql as
     'begin insert into plugins.mockup_trash values (old.id, old.tenant_id); return old; end';
@@ -61,6 +62,7 @@ export const PLUGINS = `
   select tenant_id, id, owner from plugins.mockups;
   insert into plugins.mockup_ready_versions select tenant_id, id from plugins.mockup_versions;
   insert into plugins.mockup_settings select tenant_id, min(owner) from plugins.mockups group by 1;
+  insert into plugins.mockup_editors select tenant_id, id from plugins.mockups;
   insert into plugins.user_info values ('user:my-team/ann', '{}'), ('user:other/ann', '{}');
   insert into plugins.backstage_backend_tasks__tasks values
     ('tenant:${TEAM}:refresh'), ('tenant:${OTHER}:refresh');

@@ -48,8 +48,16 @@ export function testShares(): void {
         const tracking = page.getByRole('link', { name: 'tracking' });
         await visitor.open('/?filters[kind]=api&filters[user]=all');
         await tracking.waitFor();
+        await page.getByText('Origin').waitFor();
+        await visitor.open(
+          '/?filters[kind]=api&filters[user]=all&filters[origin]=shared',
+        );
         await page.getByRole('link', { name: API.name }).waitFor();
+        await tracking.waitFor({ state: 'detached' });
         await visitor.expectNothingForeign('acme');
+        await visitor.expectAccessible(async () => {
+          await page.getByRole('link', { name: API.name }).waitFor();
+        });
       },
     );
 

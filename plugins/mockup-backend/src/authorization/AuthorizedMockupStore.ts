@@ -18,6 +18,7 @@ import {
   type UpdateMockupRequest,
   type UpdateVersionRequest,
   type Version,
+  type VersionDifference,
 } from 'backstage-plugin-mockup-common';
 import type {
   ImportedPart,
@@ -179,6 +180,19 @@ export class AuthorizedMockupStore implements MockupStore {
 
   async getLatestVersion(mockupId: string): Promise<Version | undefined> {
     return this.#store.getLatestVersion(mockupId, await this.#readable());
+  }
+
+  async compareVersions(
+    mockupId: string,
+    from: string,
+    to: string,
+  ): Promise<VersionDifference | undefined> {
+    return this.#store.compareVersions(
+      mockupId,
+      from,
+      to,
+      await this.#readable(),
+    );
   }
 
   async importMockups(

@@ -93,6 +93,7 @@ describe.each(databases.eachSupportedId())('permissions on %s', id => {
     `/mockups/${mockupId}/export`,
     `/mockups/${mockupId}/versions`,
     `/mockups/${mockupId}/versions/${herVersion}`,
+    `/mockups/${mockupId}/versions/${herVersion}/diff?to=${herVersion}`,
   ];
 
   const changesOf = (mockupId: string) => {

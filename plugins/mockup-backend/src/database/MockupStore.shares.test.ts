@@ -77,6 +77,7 @@ describe.each(mockupStores(databases))(
         () => store.listVersions(id, { filter, oldestFirst: true }),
         () => store.getVersion(id, versionId, { filter }),
         () => store.getLatestVersion(id, { filter }),
+        () => store.compareVersions(id, versionId, versionId, { filter }),
         () => store.duplicate(id, {}, { owner: BOB, filter }),
         () => store.update(id, { name: 'x' }, { filter }),
         () =>

@@ -1,5 +1,6 @@
 import { idOfAttempts } from '@internal/http';
 import {
+  compareLayouts,
   type CreateMockupRequest,
   type DuplicateMockupRequest,
   listMockupsQuerySchema,
@@ -17,6 +18,7 @@ import {
   type UpdateMockupRequest,
   type UpdateVersionRequest,
   type Version,
+  type VersionDifference,
 } from 'backstage-plugin-mockup-common';
 import {
   type ImportedPart,
@@ -373,6 +375,24 @@ export class PostgresMockupStore implements MockupStore {
       options?.filter,
     );
     return row && toVersion(row);
+  }
+
+  async compareVersions(
+    mockupId: string,
+    from: string,
+    to: string,
+    options?: MockupReadOptions,
+  ): Promise<VersionDifference | undefined> {
+    // Two statements suffice, because the layout of a version never changes.
+    const before = await this.getVersion(mockupId, from, options);
+    const after = before && (await this.getVersion(mockupId, to, options));
+    return (
+      after && {
+        from: before.id,
+        to: after.id,
+        ...compareLayouts(before.layoutData, after.layoutData),
+      }
+    );
   }
 
   async importMockups(

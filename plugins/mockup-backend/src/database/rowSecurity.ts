@@ -25,6 +25,7 @@ const RIGHTS: Record<string, string[]> = {
   mockup_comments: ['select', 'insert', 'update', 'delete'],
   mockup_ready_versions: ['select', 'insert', 'update', 'delete'],
   mockup_settings: ['select', 'insert', 'update'],
+  mockup_editors: ['select', 'insert', 'update'],
 };
 const TABLES = Object.keys(RIGHTS);
 

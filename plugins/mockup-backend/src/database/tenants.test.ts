@@ -31,6 +31,7 @@ const TABLES = [
   'mockup_comments',
   'mockup_ready_versions',
   'mockup_settings',
+  'mockup_editors',
 ];
 
 const logger = mockServices.logger.mock();
@@ -106,6 +107,7 @@ async function whatIsThere(
     versions: await store.listVersions(id),
     oldestFirst: await store.listVersions(id, { oldestFirst: true }),
     version: await store.getVersion(id, versionId),
+    compared: await store.compareVersions(id, versionId, versionId),
     latest: await store.getLatestVersion(id),
     restored: await store.restoreVersion(id, versionId, {}, versions),
     restoredIf: await store.restoreVersion(
@@ -256,16 +258,19 @@ async function reviewSeenBy(
   const comment = await others.createComment(mockupId, { text: 'x' }, bob);
   await others.markReady(version, bob);
   await others.updateSettings({ reviewRequired: true }, BOB);
+  await others.announceEditor(mockupId, bob);
   const state = async () => [
     await others.listComments(mockupId, undefined),
     await others.listReady(mockupId, undefined),
     await others.getSettings(),
+    await others.announceEditor(mockupId, { ...bob, user: ALICE }),
   ];
   const before = await state();
   expect(before).toEqual([
     [comment],
     [expect.objectContaining({ versionId })],
     { reviewRequired: true },
+    [BOB],
   ]);
 
   const its = { mockupId, id: comment!.id };
@@ -281,6 +286,7 @@ async function reviewSeenBy(
     unmarked: await own.unmarkReady(version, undefined),
     author: await own.authorOf(version, undefined),
     settings: await own.getSettings(),
+    editors: await own.announceEditor(mockupId, bob),
   };
   await own.updateSettings({ reviewRequired: false }, BOB);
   expect(await state()).toEqual(before);

@@ -64,6 +64,19 @@ describe.each(databases.eachSupportedId())('MockupClient on %s', id => {
       client.getVersion(mockupId, saved.version.id, alice),
     ).resolves.toEqual(saved.version);
     await expect(
+      client.compareVersions(
+        mockupId,
+        saved.version.id,
+        saved.version.id,
+        alice,
+      ),
+    ).resolves.toEqual({
+      from: saved.version.id,
+      to: saved.version.id,
+      items: [],
+      patch: [],
+    });
+    await expect(
       client.listVersions(mockupId, { limit: 1 }, alice),
     ).resolves.toEqual({ items: [saved.version], totalItems: 1 });
     await expect(
@@ -211,6 +224,11 @@ describe.each(databases.eachSupportedId())('MockupClient on %s', id => {
     const settings = { reviewRequired: true };
     await client.updateSettings(settings, alice);
     await expect(client.getSettings(bob)).resolves.toEqual(settings);
+
+    await expect(client.announceEditor(mockupId, alice)).resolves.toEqual([]);
+    await expect(client.announceEditor(mockupId, bob)).resolves.toEqual([
+      ALICE,
+    ]);
   });
 
   it('saves behind a proxy that compresses answers, which makes their entity tags weak', async () => {

@@ -23,6 +23,7 @@ import {
   mockupDeletePermission,
   mockupReadPermission,
   mockupReviewPermission,
+  mockupUpdatePermission,
 } from 'backstage-plugin-mockup-common';
 import express, { type Request } from 'express';
 import {
@@ -31,6 +32,7 @@ import {
   testBackend,
   UNKNOWN_ID,
 } from '../__testUtils__/startMockupBackend';
+import { applyRetention } from '../retention/applyRetention';
 import { createNotifyMentioned } from '../review/notifyMentioned';
 import { mockCredentials, mockServices } from '@backstage/backend-test-utils';
 
@@ -226,6 +228,7 @@ describe.each(databases.eachSupportedId())('reviews on %s', id => {
         await backend.bob.delete(`${comments()}/${cid}`),
         await backend.bob.get(`/mockups/${mockupId}/review`),
         await backend.bob.put(ready()),
+        await backend.bob.post(`/mockups/${mockupId}/editors`),
         await backend.alice.get(`/mockups/${UNKNOWN_ID}/comments`),
         await backend.alice.delete(`${comments()}/${UNKNOWN_ID}`),
         await backend.alice.delete(`${comments()}/none`),
@@ -423,11 +426,17 @@ describe.each(databases.eachSupportedId())('reviews on %s', id => {
       expect((await backend.alice.put(ready(his))).status).toBe(200);
     });
 
-    it('is no version of a mockup that is deleted meanwhile: 404', async () => {
+    it.each([
+      ['marking a version', () => backend.bob.put(ready())],
+      [
+        'announcing an editor',
+        () => backend.bob.post(`/mockups/${mockupId}/editors`),
+      ],
+    ])('%s of a mockup that is deleted meanwhile is 404', async (_, send) => {
       let answer: Promise<{ status: number }> | undefined;
       await backend.knex.transaction(async deleting => {
         await deleting('mockups').where({ id: mockupId }).delete();
-        answer = backend.bob.put(ready()).then(response => response);
+        answer = send().then(response => response);
         await waitUntil('the request to wait for the deletion', async () => {
           const { rows } = await backend.knex.raw(
             `select from pg_stat_activity where wait_event_type = 'Lock'
@@ -475,6 +484,45 @@ describe.each(databases.eachSupportedId())('reviews on %s', id => {
       expect(refused.status).toBe(403);
       expect(refused.body.error.message).toContain('Ask an admin');
       expect((await backend.service.put('/settings', {})).status).toBe(403);
+    });
+  });
+
+  describe('editors', () => {
+    const announce = (by: 'alice' | 'bob' | 'service') =>
+      backend[by].post(`/mockups/${mockupId}/editors`);
+
+    it('know of each other for a while, until retention forgets them', async () => {
+      expect((await announce('alice')).body).toEqual([]);
+      expect((await announce('bob')).body).toEqual([ALICE]);
+      expect((await announce('alice')).body).toEqual([BOB]);
+      await backend
+        .knex('mockup_editors')
+        .where({ editor: BOB })
+        .update({
+          seen_at: backend.knex.raw(
+            "clock_timestamp() at time zone 'utc' - interval '1 minute'",
+          ),
+        });
+      expect((await announce('alice')).body).toEqual([]);
+      await backend
+        .knex('mockup_editors')
+        .where({ editor: BOB })
+        .update({ seen_at: '2026-01-01' });
+      await applyRetention({
+        knex: backend.knex,
+        logger: mockServices.logger.mock(),
+        retention: { trashMs: undefined, versions: undefined },
+      });
+      expect(await backend.knex('mockup_editors').pluck('editor')).toEqual([
+        ALICE,
+      ]);
+    });
+
+    it('are those alone who may change the mockup', async () => {
+      ofOwner = [mockupUpdatePermission.name];
+      expect((await announce('bob')).status).toBe(403);
+      expect((await announce('service')).status).toBe(403);
+      expect((await announce('alice')).body).toEqual([]);
     });
   });
 });

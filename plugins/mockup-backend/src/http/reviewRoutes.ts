@@ -105,6 +105,14 @@ export function addReviewRoutes(router: Router, operations: Operations): void {
       return { ...settings };
     }),
   );
+
+  // A read operation without an audit event, because editors call it every few seconds.
+  router.post(
+    '/mockups/:id/editors',
+    operations.read('announce-editor', async ({ req, res, review }) => {
+      res.json(foundMockup(await review.announceEditor(req.params.id), req));
+    }),
+  );
 }
 
 function commentOf({ params }: Request) {

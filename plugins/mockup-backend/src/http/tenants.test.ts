@@ -91,6 +91,7 @@ describe.each(databases.eachSupportedId())(
           caller.get(`${at}/versions`),
           caller.post(`${at}/versions`, { layoutData: [] }),
           caller.get(versionAt),
+          caller.get(`${versionAt}/diff?to=${versionAt.split('/').at(-1)}`),
           caller.patch(versionAt, { versionTag: 'x' }),
           caller.patch(versionAt, { versionTag: 'x' }).set('If-Match', '"1"'),
           caller.post(`${versionAt}/restore`, {}),

@@ -108,6 +108,7 @@ describe.each(databases.eachSupportedId())('the trash on %s', databaseId => {
         alice.put(`${path}/shares`, { shares: [] }),
         bob.put(`${saved}/ready`),
         bob.post(`${path}/comments`, { text: 'x' }),
+        bob.post(`${path}/editors`),
       ]);
       const statuses = answers.map(({ status }) => status);
       expect(statuses.filter(status => status === 204)).toHaveLength(1);

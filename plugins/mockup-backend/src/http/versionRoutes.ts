@@ -1,5 +1,6 @@
 import { setLocation } from '@internal/http';
 import {
+  compareVersionsQuerySchema,
   paginationSchema,
   restoreVersionRequestSchema,
   saveVersionRequestSchema,
@@ -9,7 +10,7 @@ import type { Router } from 'express';
 import type { Operations } from './operations';
 import { parseBody } from './request/body';
 import { parseQuery } from './request/query';
-import { foundMockup, foundVersion } from './response/found';
+import { foundMockup, foundVersion, missing } from './response/found';
 import { setETag } from './response/headers';
 import { sendPage } from './response/page';
 
@@ -53,6 +54,18 @@ export function addVersionRoutes(router: Router, operations: Operations): void {
     operations.read('get-version', async ({ req, res, mockups }) => {
       const { id, vid } = req.params;
       res.json(foundVersion(await mockups.getVersion(id, vid), req));
+    }),
+  );
+
+  router.get(
+    '/mockups/:id/versions/:vid/diff',
+    operations.read('compare-versions', async ({ req, res, mockups }) => {
+      const { id, vid } = req.params;
+      const { to } = parseQuery(req, compareVersionsQuerySchema);
+      res.json(
+        (await mockups.compareVersions(id, vid, to)) ||
+          missing(`No versions '${vid}' and '${to}' of a mockup '${id}'`),
+      );
     }),
   );
 

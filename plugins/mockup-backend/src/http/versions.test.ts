@@ -1,4 +1,9 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
+import {
+  type Version,
+  versionDifferenceSchema,
+} from 'backstage-plugin-mockup-common';
+import { applyPatch } from 'rfc6902';
 import { BOB, item, testBackend } from '../__testUtils__/startMockupBackend';
 
 const databases = createTestDatabases({ versions: 'newest' });
@@ -42,6 +47,49 @@ describe.each(databases.eachSupportedId())('version routes on %s', id => {
         expect(second.body).toHaveLength(2);
         expect(second.get('Link')).toBeUndefined();
       }
+    });
+  });
+
+  describe('GET /mockups/:id/versions/:vid/diff', () => {
+    let older: Version;
+    let newer: Version;
+
+    beforeEach(async () => {
+      const save = async (...layoutData: object[]) =>
+        (await backend.alice.post(path, { layoutData })).body;
+      older = await save(item(), item({ i: 'title' }));
+      newer = await save(
+        item({ i: 'title', x: 4, h: 3, props: { label: 'Checkout' } }),
+        item({ i: 'logo' }),
+      );
+    });
+
+    it('says what became of each item, and how to patch the layout', async () => {
+      const response = await backend.alice.get(
+        `${path}/${older.id}/diff?to=${newer.id}`,
+      );
+      expect(response.status).toBe(200);
+      expect(response.body).toEqual({
+        from: older.id,
+        to: newer.id,
+        items: [
+          { i: 'buy', change: 'removed', before: item() },
+          {
+            i: 'title',
+            change: 'changed',
+            moved: true,
+            resized: true,
+            props: true,
+            before: older.layoutData[1],
+            after: newer.layoutData[0],
+          },
+          { i: 'logo', change: 'added', after: item({ i: 'logo' }) },
+        ],
+        patch: expect.any(Array),
+      });
+      expect(() => versionDifferenceSchema.parse(response.body)).not.toThrow();
+      applyPatch(older.layoutData, response.body.patch);
+      expect(older.layoutData).toEqual(newer.layoutData);
     });
   });
 

@@ -10,6 +10,7 @@ import {
 } from '@internal/http';
 import type * as common from 'backstage-plugin-mockup-common';
 import {
+  compareVersionsQuerySchema,
   listMockupsQuerySchema,
   listTrashQuerySchema,
   paginationSchema,
@@ -149,6 +150,19 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
       errors: [403, 404, 412],
     },
   },
+  '/mockups/{id}/versions/{vid}/diff': {
+    get: {
+      summary: 'Compare a version of a mockup with another one of it',
+      parameters: openApiQuery(compareVersionsQuerySchema),
+      success: {
+        200: answer(
+          'The differences of the items, and a JSON Patch (RFC 6902) of the layout',
+          'VersionDifference',
+        ),
+      },
+      errors: [400, 404],
+    },
+  },
   '/pages': {
     get: {
       summary: 'List the pages visible to the caller, by path',
@@ -237,6 +251,18 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
     delete: {
       summary: 'Mark a version as not ready',
       success: { 204: {} },
+      errors: [403, 404],
+    },
+  },
+  '/mockups/{id}/editors': {
+    post: {
+      summary: 'Announce for 45 seconds that the caller edits the mockup',
+      success: {
+        200: answer('The other users who edit it', {
+          type: 'array',
+          items: { type: 'string' },
+        }),
+      },
       errors: [403, 404],
     },
   },

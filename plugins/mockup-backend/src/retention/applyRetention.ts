@@ -66,6 +66,14 @@ const PURGE_VERSIONS = `
        select from mockup_ready_versions where version_id = mockup_versions.id)`;
 
 /**
+ * Locks the deleted rows of closed editors. Only a user who opens such an editor again waits
+ * for it.
+ */
+const FORGET_EDITORS = `
+  delete from mockup_editors
+   where seen_at < clock_timestamp() at time zone 'utc' - interval '1 hour'`;
+
+/**
  * Deletes expired mockups and versions, tenant by tenant, in transactions of 100 rows. A tenant
  * whose rows PostgreSQL does not let go, such as one that is moved at the moment, keeps them until
  * the next run, and holds up no other. After a failure or an abort, the next run continues.
@@ -89,6 +97,7 @@ export async function applyRetention(options: {
     );
   }
 
+  await knex.raw(FORGET_EDITORS);
   if (trashMs !== undefined) {
     const mockups = await purgeTrash(options, trashMs);
     if (mockups > 0) {

@@ -261,7 +261,7 @@ describe.each(databases.eachSupportedId())('the retention on %s', id => {
     const login = `retention_${process.pid}`;
     await knex.raw(`create role ${login} login password 'secret'`);
     await knex.raw(
-      `grant select, delete on mockup_trash, mockup_versions to ${login}`,
+      `grant select, delete on mockup_trash, mockup_versions, mockup_editors to ${login}`,
     );
     const bound = createKnex({
       client: 'pg',

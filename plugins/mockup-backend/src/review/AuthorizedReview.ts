@@ -11,6 +11,7 @@ import {
   mockupReviewPermission,
   mockupReviewRequirePermission,
   type MockupSettings,
+  mockupUpdatePermission,
   type ReadyVersion,
 } from 'backstage-plugin-mockup-common';
 import { both, type MockupDecisions } from '../authorization/MockupDecisions';
@@ -161,6 +162,33 @@ export class AuthorizedReview {
     }
     await this.#store.updateSettings(settings, user);
     return settings;
+  }
+
+  /**
+   * Announces that the caller edits a mockup.
+   *
+   * @returns the other editors; undefined if there is no such mockup for the caller
+   * @throws NotAllowedError if the caller may see the mockup, but not change it
+   */
+  async announceEditor(mockupId: string): Promise<string[] | undefined> {
+    const { principal } = this.#credentials as BackstageCredentials<{
+      userEntityRef?: string;
+    }>;
+    const user = principal.userEntityRef;
+    const [read, update] = await this.#decisions.on(
+      mockupReadPermission,
+      mockupUpdatePermission,
+    );
+    const others =
+      user &&
+      (await this.#store.announceEditor(mockupId, {
+        user,
+        allowed: both(read, update).filter,
+      }));
+    if (!others && (await this.#store.hasMockup(mockupId, read.filter))) {
+      throw new NotAllowedError(`You may not update the mockup '${mockupId}'`);
+    }
+    return others || undefined;
   }
 
   async #readable() {

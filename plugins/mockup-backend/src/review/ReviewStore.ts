@@ -197,6 +197,19 @@ export class ReviewStore {
       user,
     });
   }
+
+  /** The other editors of a mockup; undefined if it is not allowed. */
+  async announceEditor(
+    mockupId: string,
+    { user, allowed }: { user: string; allowed: Allowed },
+  ): Promise<string[] | undefined> {
+    const [row] = await this.#statements.ofMockups<{ others: string[] }>(
+      statements.ANNOUNCE_EDITOR,
+      { mockupId, user },
+      allowed,
+    );
+    return row?.others;
+  }
 }
 
 function toComment(row: CommentRow): MockupComment {

@@ -142,3 +142,28 @@ export const UPDATE_SETTINGS = `
   on conflict (tenant_id) do update
      set review_required = excluded.review_required,
          updated_by = excluded.updated_by, updated_at = excluded.updated_at`;
+
+/** Longer than two announcements of an editor, of which one may be lost. */
+const SEEN = `interval '45 seconds'`;
+
+/**
+ * Announces that the user edits a mockup, and returns the other editors; no row if it is not
+ * allowed. Locks the user's own row, and the mockup against deletion (FOR KEY SHARE). Bindings: those of a mockup, `user`.
+ */
+export const ANNOUNCE_EDITOR = `
+  with announced as (
+    insert into mockup_editors (tenant_id, mockup_id, editor, seen_at)
+    select mockups.tenant_id, mockups.id, :user, ${NOW} from mockups where ${OF_MOCKUP}
+       for key share
+    on conflict (tenant_id, mockup_id, editor) do update set seen_at = excluded.seen_at
+    returning mockup_id
+  )
+  select array(
+           select mockup_editors.editor from mockup_editors
+            where mockup_editors.tenant_id = :tenantId
+              and mockup_editors.mockup_id = announced.mockup_id
+              and mockup_editors.editor <> :user
+              and mockup_editors.seen_at > ${NOW} - ${SEEN}
+            order by mockup_editors.editor
+            limit 20) as others
+    from announced`;

@@ -1,4 +1,4 @@
-import { etagOf, HttpClient, pathOf } from '@internal/http-client';
+import { etagOf, HttpClient, pathOf, toSearch } from '@internal/http-client';
 import type {
   CreateCommentRequest,
   CreateMockupRequest,
@@ -23,6 +23,7 @@ import type {
   UpdateMockupRequest,
   UpdateVersionRequest,
   Version,
+  VersionDifference,
 } from '../schemas';
 import type { Page } from '../types';
 
@@ -292,6 +293,20 @@ export class MockupClient {
     );
   }
 
+  /**
+   * Compares two versions of a mockup: what became of the items from one to the other.
+   * Layouts at hand, such as a draft, are compared by `compareLayouts`.
+   */
+  compareVersions(
+    mockupId: string,
+    from: string,
+    to: string,
+    options?: MockupRequestOptions,
+  ): Promise<VersionDifference> {
+    const path = pathOf`/mockups/${mockupId}/versions/${from}/diff`;
+    return this.#http.json(`${path}${toSearch({ to })}`, options);
+  }
+
   /** Lists the pages that there are for the caller, by path. */
   listPages(options?: MockupRequestOptions): Promise<PublishedPage[]> {
     return this.#http.json('/pages', options);
@@ -429,6 +444,22 @@ export class MockupClient {
     options?: MockupRequestOptions,
   ): Promise<MockupSettings> {
     return this.#http.send('PUT', '/settings', settings, options);
+  }
+
+  /**
+   * Says that the user has the mockup in an editor, which is true for 45 seconds. Returns the
+   * references of the other users for whom it is, at most 20.
+   */
+  announceEditor(
+    mockupId: string,
+    options?: MockupRequestOptions,
+  ): Promise<string[]> {
+    return this.#http.send(
+      'POST',
+      pathOf`/mockups/${mockupId}/editors`,
+      undefined,
+      options,
+    );
   }
 
   /**

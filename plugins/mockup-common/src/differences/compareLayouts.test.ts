@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import assert from 'node:assert';
 import { isDeepStrictEqual } from 'node:util';
-import type { LayoutItem } from '../schemas';
-import { compareLayouts, type ItemDifference } from './compareLayouts';
+import { applyPatch } from 'rfc6902';
+import type { ItemDifference, LayoutItem } from '../schemas';
+import { compareLayouts } from './compareLayouts';
 
 // More of them: LAYOUT_PAIRS=50000.
 const SECTION = 'container-section';
@@ -20,6 +21,10 @@ function item(overrides: Partial<LayoutItem> = {}): LayoutItem {
     props: {},
     ...overrides,
   };
+}
+
+function named(...names: string[]): LayoutItem[] {
+  return names.map(i => item({ i }));
 }
 
 /** As what is sent over HTTP, with no `-0`, and objects that share nothing. */
@@ -199,13 +204,18 @@ function nest(items: LayoutItem[], homes: Record<string, string>) {
 }
 
 describe('compareLayouts', () => {
-  it('tells what became of each item', () => {
+  it('tells what became of each item, and how rfc6902 makes the second layout of the first', () => {
     const seen = new Set<string>();
     fc.assert(
       fc.property(layouts(), ([before, after]) => {
         const original = asJson(before);
-        const items = compareLayouts(before, after);
+        const { items, patch } = compareLayouts(before, after);
         assert.deepStrictEqual(before, original);
+
+        const patched = asJson(before);
+        const failures = applyPatch(patched, asJson(patch)).filter(Boolean);
+        assert.deepStrictEqual(failures, []);
+        assert.deepStrictEqual(patched, after);
 
         assert.deepStrictEqual(items, expectedItems(before, after));
         for (const {
@@ -239,7 +249,7 @@ describe('compareLayouts', () => {
     const other = [
       { ...item(), props: { b: [{ d: 3, c: 2 }], a: 1 } } as LayoutItem,
     ];
-    expect(compareLayouts(one, other)).toEqual([]);
+    expect(compareLayouts(one, other)).toEqual({ items: [], patch: [] });
   });
 
   it('takes a member that is undefined for none, as JSON does', () => {
@@ -248,7 +258,48 @@ describe('compareLayouts', () => {
         [item()],
         [item({ minW: undefined, props: { a: undefined } })],
       ),
-    ).toEqual([]);
+    ).toEqual({ items: [], patch: [] });
+  });
+
+  it.each([
+    [
+      'an item that went to the front',
+      named('a', 'b', 'c', 'd'),
+      named('d', 'a', 'b', 'c'),
+      [{ op: 'move', from: '/3', path: '/0' }],
+    ],
+    [
+      'an item inserted at the front',
+      named('b', 'c'),
+      named('a', 'b', 'c'),
+      [{ op: 'add', path: '/0', value: item({ i: 'a' }) }],
+    ],
+    [
+      'a removed item',
+      named('a', 'b', 'c'),
+      named('a', 'c'),
+      [{ op: 'remove', path: '/1' }],
+    ],
+    [
+      'one coordinate',
+      [item({ x: 1 })],
+      [item({ x: 2 })],
+      [{ op: 'replace', path: '/0/x', value: 2 }],
+    ],
+    [
+      'all properties of an item',
+      [item({ props: { rows: ['b', 'c'] } })],
+      [item({ props: { rows: ['a', 'b', 'c'] } })],
+      [{ op: 'replace', path: '/0/props', value: { rows: ['a', 'b', 'c'] } }],
+    ],
+    [
+      'a field that is left out',
+      [item({ static: true })],
+      [item()],
+      [{ op: 'remove', path: '/0/static' }],
+    ],
+  ] as const)('patches %s by one operation', (_what, before, after, patch) => {
+    expect(compareLayouts([...before], [...after]).patch).toEqual(patch);
   });
 
   it.each([
@@ -281,6 +332,10 @@ describe('compareLayouts', () => {
       compareLayouts(counted, after);
       // Each with each other would read a million.
       expect(reads).toBeLessThan(100_000);
+
+      const patched = asJson(before);
+      applyPatch(patched, asJson(compareLayouts(before, after).patch));
+      expect(patched).toEqual(after);
     },
   );
 });

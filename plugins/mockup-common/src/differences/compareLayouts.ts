@@ -1,58 +1,47 @@
 import { allItems, type PlacedItem, withoutItems } from '../containers';
+import type {
+  ItemDifference,
+  JsonPatchOperation,
+  LayoutDifference,
+} from '../schemas/difference';
 import type { LayoutItem } from '../schemas/layoutItem';
 import { isEqualJson } from './isEqualJson';
 
 /**
- * What became of one item between two layouts.
- *
- * @public
- */
-export interface ItemDifference {
-  /** The `i` of the item. */
-  i: string;
-  /** The `i` of the container that it is in, in the second layout unless it was removed. */
-  within?: string;
-  /** Whether it is in the second layout only, in the first only, or differs. */
-  change: 'added' | 'removed' | 'changed';
-  /** The item in the first layout, unless it was added. */
-  before?: LayoutItem;
-  /** The item in the second layout, unless it was removed. */
-  after?: LayoutItem;
-  /** Set if `x`, `y` or the container of a changed item differ. */
-  moved?: true;
-  /** Set if `w` or `h` of a changed item differ. */
-  resized?: true;
-  /** Set if the component type of a changed item differs. */
-  component?: true;
-  /** Set if the properties of a changed item differ, except for the items that it holds. */
-  props?: true;
-  /** Set if any other field of a changed item differs, such as `static`. */
-  other?: true;
-}
-
-/**
  * Compares two layouts item by item. Items correspond by their `i`, wherever they are
- * in the list, and in whichever container. One that only changed its place in the list does not
- * differ: on the grid it is where it was.
+ * in the list, and in whichever container.
  *
- * @returns the items that differ: those removed, in the order of the first layout, and then those
- * added or changed, in the order of the second
+ * @remarks
+ *
+ * The patch removes, adds and moves items, and replaces those of their fields that differ, `props` as a
+ * whole. An item that only changed its place in the list is moved by the patch,
+ * and not among `items`: on the grid it is where it was.
+ *
  * @public
  */
 export function compareLayouts(
   before: LayoutItem[],
   after: LayoutItem[],
+): LayoutDifference {
+  return {
+    items: compareItems(allItems(before), allItems(after)),
+    patch: [...arrange(before, after), ...changeFields(before, after)],
+  };
+}
+
+function compareItems(
+  before: PlacedItem[],
+  after: PlacedItem[],
 ): ItemDifference[] {
-  const [olds, nows] = [allItems(before), allItems(after)];
-  const from = new Map(olds.map(placed => [placed.item.i, placed]));
-  const to = new Map(nows.map(placed => [placed.item.i, placed]));
+  const from = new Map(before.map(placed => [placed.item.i, placed]));
+  const to = new Map(after.map(placed => [placed.item.i, placed]));
   const items: ItemDifference[] = [];
-  for (const { item, ...place } of olds) {
+  for (const { item, ...place } of before) {
     if (!to.has(item.i)) {
       items.push({ i: item.i, ...place, change: 'removed', before: item });
     }
   }
-  for (const now of nows) {
+  for (const now of after) {
     const { item, ...place } = now;
     const old = from.get(item.i);
     if (!old) {
@@ -87,4 +76,72 @@ function describeChange(before: PlacedItem, after: PlacedItem): ItemDifference {
     ...(!isEqualJson(props, newProps) && { props: true }),
     ...(!isEqualJson(other, newOther) && { other: true }),
   };
+}
+
+/**
+ * Removes, adds and moves whole items, so that each is at the index that it has
+ * in the second layout.
+ */
+function arrange(
+  before: LayoutItem[],
+  after: LayoutItem[],
+): JsonPatchOperation[] {
+  const operations: JsonPatchOperation[] = [];
+  const staying = new Set(after.map(({ i }) => i));
+  const names = before.map(({ i }) => i);
+  for (let index = names.length - 1; index >= 0; index -= 1) {
+    if (!staying.has(names[index])) {
+      names.splice(index, 1);
+      operations.push({ op: 'remove', path: `/${index}` });
+    }
+  }
+  after.forEach((value, index) => {
+    const current = names.indexOf(value.i, index);
+    const path = `/${index}`;
+    if (current < 0) {
+      operations.push({ op: 'add', path, value });
+    } else if (current > index) {
+      names.splice(current, 1);
+      operations.push({ op: 'move', from: `/${current}`, path });
+    } else {
+      return;
+    }
+    names.splice(index, 0, value.i);
+  });
+  return operations;
+}
+
+/** Changes the fields that differ of the items that both layouts have. */
+function changeFields(
+  before: LayoutItem[],
+  after: LayoutItem[],
+): JsonPatchOperation[] {
+  const olds = new Map(before.map(item => [item.i, fieldsOf(item)]));
+  return after.flatMap((item, index) => {
+    const old = olds.get(item.i);
+    if (!old) {
+      return [];
+    }
+    const now = fieldsOf(item);
+    return [...new Set([...old.keys(), ...now.keys()])].flatMap(
+      (field): JsonPatchOperation[] => {
+        const path = `/${index}/${field}`;
+        const value = now.get(field);
+        if (value === undefined) {
+          return [{ op: 'remove', path }];
+        }
+        if (isEqualJson(old.get(field), value)) {
+          return [];
+        }
+        return [{ op: old.has(field) ? 'replace' : 'add', path, value }];
+      },
+    );
+  });
+}
+
+/** A member that is `undefined` counts as missing, as it does in JSON. */
+function fieldsOf(item: LayoutItem): Map<string, unknown> {
+  return new Map(
+    Object.entries(item).filter(([, value]) => value !== undefined),
+  );
 }

@@ -1,3 +1,4 @@
+export * from './difference';
 export * from './file';
 export { layoutSchema } from './layout';
 export {

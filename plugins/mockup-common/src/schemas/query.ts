@@ -75,5 +75,10 @@ export const listMockupsQuerySchema = withOneStart(
 /** Which mockups to list, and in which order. @public */
 export type ListMockupsQuery = z.input<typeof listMockupsQuerySchema>;
 
+/** Which version to compare another one with. @public */
+export const compareVersionsQuerySchema = z.strictObject({
+  to: z.uuid({ error: 'the id of a version, a UUID' }),
+});
+
 /** By which field and in which direction mockups are listed. @public */
 export type MockupOrder = NonNullable<ListMockupsQuery['orderBy']>;

@@ -18,6 +18,7 @@ import type {
   UpdateMockupRequest,
   UpdateVersionRequest,
   Version,
+  VersionDifference,
 } from 'backstage-plugin-mockup-common';
 
 /**
@@ -269,6 +270,17 @@ export interface MockupStore {
     mockupId: string,
     options?: MockupReadOptions,
   ): Promise<Version | undefined>;
+
+  /**
+   * Compares two versions of a mockup: what became of the items from one to the other;
+   * `undefined` if the mockup does not have both.
+   */
+  compareVersions(
+    mockupId: string,
+    from: string,
+    to: string,
+    options?: MockupReadOptions,
+  ): Promise<VersionDifference | undefined>;
 
   /**
    * Creates mockups with their versions, all of them or, if the parts or the database fail, none.

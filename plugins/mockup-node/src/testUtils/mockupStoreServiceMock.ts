@@ -40,6 +40,7 @@ export namespace mockupStoreServiceMock {
       listVersions: jest.fn(partialImpl.listVersions),
       getVersion: jest.fn(partialImpl.getVersion),
       getLatestVersion: jest.fn(partialImpl.getLatestVersion),
+      compareVersions: jest.fn(partialImpl.compareVersions),
       importMockups: jest.fn(partialImpl.importMockups),
     };
     const createMock = createServiceMock(mockupStoreServiceRef, () => ({

@@ -38,6 +38,7 @@ import { Palette } from './Palette';
 import { PhoneOrder } from './PhoneOrder';
 import { Preview } from './Preview';
 import { PublishButton } from '../pages/PublishButton';
+import { OtherEditors } from '../review/OtherEditors';
 import { ConflictDialog } from './saving/ConflictDialog';
 import { CopyDialog } from './saving/CopyDialog';
 import { DraftDialog, type OpenedDraft } from './saving/DraftDialog';
@@ -255,6 +256,7 @@ export function Editor(props: {
         )}
       </EditorHeader>
       <div className={styles.notices}>
+        {!isReadOnly && <OtherEditors mockupId={mockupId} />}
         {isReadOnly && (
           <Alert
             status="info"

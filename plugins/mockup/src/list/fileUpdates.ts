@@ -10,6 +10,7 @@ import {
   mockupFileVersionSchema,
   type SaveVersionRequest,
 } from 'backstage-plugin-mockup-common';
+import { type Dashboard, toDashboard, toFileMockup } from './grafana';
 
 type FileMockup = MockupFileMockup & { versions: MockupFileVersion[] };
 
@@ -24,10 +25,29 @@ export interface KnownMockup {
   here: Mockup;
 }
 
-/** Reads a file; nothing where the backend has to say what is wrong with it. */
-export async function readFile(file: File): Promise<MockupFile | undefined> {
+/** What is in a file. */
+interface ReadFile {
+  content: MockupFile;
+  /** Where the mockup is made of a dashboard of Grafana: that. */
+  dashboard?: Dashboard;
+}
+
+/**
+ * Reads a file; nothing where the backend has to say what is wrong with it.
+ *
+ * @param user - saves what is made of a dashboard of Grafana
+ */
+export async function readFile(
+  file: File,
+  user: string,
+): Promise<ReadFile | undefined> {
   try {
     const content = JSON.parse(await file.text());
+    const dashboard = toDashboard(content);
+    if (dashboard) {
+      const mockups = [toFileMockup(dashboard, user)];
+      return { content: { ...MOCKUP_FILE, mockups }, dashboard };
+    }
     const isRight =
       content.schema === MOCKUP_FILE.schema &&
       content.version === MOCKUP_FILE.version &&
@@ -38,7 +58,7 @@ export async function readFile(file: File): Promise<MockupFile | undefined> {
             version => mockupFileVersionSchema.safeParse(version).success,
           ),
       );
-    return isRight ? content : undefined;
+    return isRight ? { content } : undefined;
   } catch {
     return undefined;
   }
@@ -123,9 +143,12 @@ export function withoutKnown(
   const mockups = file.mockups.filter(
     each => !known.some(({ inFile }) => inFile === each),
   );
-  return mockups.length > 0
-    ? new File([JSON.stringify({ ...file, mockups })], 'mockups.json', {
-        type: 'application/json',
-      })
-    : undefined;
+  return mockups.length > 0 ? toFile({ ...file, mockups }) : undefined;
+}
+
+/** What the backend imports. */
+export function toFile(content: MockupFile): File {
+  return new File([JSON.stringify(content)], 'mockups.json', {
+    type: 'application/json',
+  });
 }

@@ -33,6 +33,36 @@ function fileMockup(ofName: string) {
 }
 
 describe('the import of a file', () => {
+  it('makes a mockup of a dashboard of Grafana, and names what it does not know', async () => {
+    const api = mockApi();
+    const onDone = await open(api);
+    const gridPos = { x: 0, y: 0, w: 24, h: 8 };
+    const dashboard = {
+      title: 'Nodes',
+      schemaVersion: 39,
+      panels: [
+        { type: 'timeseries', title: 'CPU', gridPos },
+        { type: 'geomap', title: 'Where', gridPos },
+      ],
+    };
+    await choose(dashboard);
+    expect(
+      await screen.findByText(
+        'The dashboard “Nodes” of Grafana becomes a mockup with 2 items',
+      ),
+    ).toBeVisible();
+    expect(screen.getByText(/become texts: Where \(geomap\)\./)).toBeVisible();
+
+    await userEvent.click(screen.getByRole('button', { name: 'Import' }));
+    expect(onDone).toHaveBeenCalledWith({ imported: 1, updated: 0 });
+    const [[file]] = api.importMockups.mock.calls;
+    const { schema, mockups } = JSON.parse(await (file as File).text());
+    expect(schema).toBe('backstage-plugin-mockup/mockups');
+    expect(mockups).toMatchObject([
+      { name: 'Nodes', versions: [{ layoutData: [{ y: 0 }, { y: 8 }] }] },
+    ]);
+  });
+
   it('updates each of those that are here once', async () => {
     const api = mockApi(mockupOf('Start'));
     const onDone = await open(api);

@@ -1,6 +1,15 @@
-import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
+import {
+  identityApiRef,
+  useApi,
+  useTranslationRef,
+} from '@backstage/frontend-plugin-api';
 import { Radio, RadioGroup, Text } from '@backstage/ui';
-import { ActionDialog, newIdempotencyKey, useRead } from '@internal/pages';
+import {
+  ActionDialog,
+  Alert,
+  newIdempotencyKey,
+  useRead,
+} from '@internal/pages';
 import { useId, useState } from 'react';
 import { mockupApiRef } from '../api';
 import { mockupTranslationRef } from '../translation';
@@ -8,9 +17,11 @@ import {
   findKnown,
   type KnownMockup,
   readFile,
+  toFile,
   update,
   withoutKnown,
 } from './fileUpdates';
+import type { Dashboard } from './grafana';
 
 /** Hands the file of a response to the browser, which keeps it where it keeps files. */
 export async function download(
@@ -44,6 +55,7 @@ export function ImportDialog(props: {
   const { onDone, onClose } = props;
   const { t } = useTranslationRef(mockupTranslationRef);
   const mockupApi = useApi(mockupApiRef);
+  const identityApi = useApi(identityApiRef);
   const id = useId();
   const [file, setFile] = useState<File>();
   const [isTried, setTried] = useState(false);
@@ -59,16 +71,18 @@ export function ImportDialog(props: {
     if (!file) {
       return undefined;
     }
-    const content = await readFile(file);
-    return content && { content, known: await findKnown(mockupApi, content) };
-  }, [mockupApi, file]);
+    const { userEntityRef } = await identityApi.getBackstageIdentity();
+    const read = await readFile(file, userEntityRef);
+    return read && { ...read, known: await findKnown(mockupApi, read.content) };
+  }, [mockupApi, identityApi, file]);
   const known = found?.known ?? [];
 
   async function importFile(chosen: File) {
     if (!found || known.length === 0 || !isUpdate) {
-      const imported = await mockupApi.importMockups(chosen, {
-        idempotencyKey,
-      });
+      const imported = await mockupApi.importMockups(
+        found?.dashboard ? toFile(found.content) : chosen,
+        { idempotencyKey },
+      );
       return { imported: imported.length, updated: 0 };
     }
     const updated: KnownMockup[] = [];
@@ -127,6 +141,7 @@ export function ImportDialog(props: {
           </Text>
         )}
       </div>
+      {found?.dashboard && <DashboardNote dashboard={found.dashboard} />}
       {known.length > 0 && (
         <RadioGroup
           label={t('list.import.known', {
@@ -140,5 +155,33 @@ export function ImportDialog(props: {
         </RadioGroup>
       )}
     </ActionDialog>
+  );
+}
+
+const MOST_NAMED = 10;
+
+/** Says what becomes of a dashboard of Grafana, and what of it does not. */
+function DashboardNote({ dashboard }: { dashboard: Dashboard }) {
+  const { title, layoutData, unknown, left } = dashboard;
+  const { t } = useTranslationRef(mockupTranslationRef);
+  const more = unknown.length - MOST_NAMED;
+  const names = [
+    ...unknown.slice(0, MOST_NAMED),
+    ...(more > 0 ? [t('list.grafana.more', { count: more })] : []),
+  ].join(', ');
+  return (
+    <Alert
+      status={unknown.length + left > 0 ? 'warning' : 'info'}
+      icon
+      title={t('list.grafana.title', {
+        title,
+        items: String(layoutData.length),
+      })}
+      description={[
+        t('list.grafana.text'),
+        ...(unknown.length > 0 ? [t('list.grafana.unknown', { names })] : []),
+        ...(left > 0 ? [t('list.grafana.left', { count: left })] : []),
+      ].join(' ')}
+    />
   );
 }

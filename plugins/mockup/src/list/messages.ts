@@ -69,7 +69,7 @@ export const listMessages = {
   undo: 'Undo',
   import: {
     title: 'Import mockups',
-    text: 'A file that was exported here or from another portal. Its mockups become new ones, which you own. A file with a mistake is not imported at all.',
+    text: 'A file that was exported here or from another portal, or a dashboard of Grafana as JSON. Its mockups become new ones, which you own. A file with a mistake is not imported at all.',
     known: 'These are here already: {{names}}',
     update:
       'Update them: their newest layout in the file becomes a new version',
@@ -80,6 +80,16 @@ export const listMessages = {
     failed: 'Nothing was imported',
     failedPartly:
       'Only a part was imported. Try again: nothing is imported twice.',
+  },
+  grafana: {
+    title:
+      'The dashboard “{{title}}” of Grafana becomes a mockup with {{items}} items',
+    text: 'Its queries are not imported: charts show sample values, tables are empty, and numbers count components until you change that.',
+    unknown: 'These have no component here and become texts: {{names}}.',
+    more_one: '{{count}} more',
+    more_other: '{{count}} more',
+    left_one: '{{count}} panel is left out: the mockup is full.',
+    left_other: '{{count}} panels are left out: the mockup is full.',
   },
   trash: {
     open: 'Trash',

@@ -58,4 +58,6 @@ export const reviewMessages = {
     on: 'Pages are reviewed before they are published from now on.',
     off: 'Pages are published without a review from now on.',
   },
+  editors_one: '{{names}} has this mockup open, too.',
+  editors_other: '{{names}} have this mockup open, too.',
 } as const;

@@ -26,6 +26,7 @@ import { mockupComponentsApiRef } from '../components/registry/MockupComponentBl
 import { MockupsPage } from '../MockupsPage';
 import { PagesPage } from '../pages/PagesPage';
 import { pagesRouteRef, rootRouteRef } from '../routes';
+import { OtherEditors } from './OtherEditors';
 
 const ME = 'user:default/test';
 const ANNA = 'user:default/anna';
@@ -102,6 +103,7 @@ class Backend {
       this.reviewRequired = settings.reviewRequired;
       return settings;
     }),
+    announceEditor: jest.fn(async () => [ANNA, 'user:default/peter']),
   };
 
   say(text: string, more: Partial<MockupComment> = {}) {
@@ -118,6 +120,10 @@ class Backend {
       <Routes>
         <Route path="/pages/*" element={<PagesPage />} />
         <Route path="/mockups/*" element={<MockupsPage />} />
+        <Route
+          path="/editing"
+          element={<OtherEditors mockupId={this.mockup.id} />}
+        />
       </Routes>,
       {
         apis: [
@@ -353,5 +359,15 @@ describe('a tenant', () => {
     expect(backend.api.updateSettings).toHaveBeenCalledWith({
       reviewRequired: true,
     });
+  });
+});
+
+describe('an editor', () => {
+  it('says who else has the mockup open', async () => {
+    const backend = new Backend();
+    await backend.render('/editing');
+    const status = await screen.findByText(/have this mockup open, too/);
+    expect(within(status).getByText(/peter/)).toBeVisible();
+    expect(backend.api.announceEditor).toHaveBeenCalledWith(backend.mockup.id);
   });
 });

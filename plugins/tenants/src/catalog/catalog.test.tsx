@@ -4,17 +4,27 @@ import {
   createExtensionTester,
   renderInTestApp,
 } from '@backstage/frontend-test-utils';
-import { EntityProvider } from '@backstage/plugin-catalog-react';
+import {
+  catalogApiRef,
+  EntityKindFilter,
+  EntityListProvider,
+  EntityProvider,
+  useEntityList,
+} from '@backstage/plugin-catalog-react';
 import {
   EntityCardBlueprint,
   EntityContentBlueprint,
   EntityContextMenuItemBlueprint,
 } from '@backstage/plugin-catalog-react/alpha';
-import { screen } from '@testing-library/react';
+import { catalogApiMock } from '@backstage/plugin-catalog-react/testUtils';
+import { screen, within } from '@testing-library/react';
+import userEvent from '@testing-library/user-event';
 import axe from 'axe-core';
 import { ANNOTATION_SHARED_FROM } from 'backstage-plugin-tenants-common';
+import { useEffect } from 'react';
 import { sharedFromCard, unregisterOwn } from './catalogModule';
 import { ofOpenTenant } from './ofOpenTenant';
+import { OriginPicker } from './OriginPicker';
 import { SharedFromCard } from './SharedFromCard';
 
 const apiOf = (name: string, from?: string): Entity => ({
@@ -29,6 +39,28 @@ const apiOf = (name: string, from?: string): Entity => ({
 const OWN = apiOf('own-api');
 const COPY = apiOf('copied-api', 'umbrella');
 
+function Names() {
+  const { entities, updateFilters } = useEntityList();
+  useEffect(
+    () => updateFilters({ kind: new EntityKindFilter('api', 'API') }),
+    [updateFilters],
+  );
+  return <p>{entities.map(({ metadata }) => metadata.name).join()}</p>;
+}
+
+/** The list of a catalog, with the filter beside it. */
+const renderList = (entities: Entity[], search = '') =>
+  renderInTestApp(
+    <EntityListProvider pagination>
+      <OriginPicker />
+      <Names />
+    </EntityListProvider>,
+    {
+      apis: [[catalogApiRef, catalogApiMock({ entities })]],
+      initialRouteEntries: [`/${search}`],
+    },
+  );
+
 async function expectNoBarrier() {
   const { violations } = await axe.run(document.body, {
     rules: { region: { enabled: false } },
@@ -37,6 +69,31 @@ async function expectNoBarrier() {
 }
 
 describe('where entities are from', () => {
+  it('filters a catalog', async () => {
+    renderList([OWN, COPY]);
+    await screen.findByText('copied-api,own-api');
+    const choose = async (name: string) => {
+      await userEvent.click(await screen.findByRole('button', { name: 'all' }));
+      const list = within(await screen.findByRole('listbox'));
+      await userEvent.click(list.getByRole('option', { name }));
+    };
+    await choose('Own');
+    await screen.findByText('own-api');
+    expect(window.location.search).toContain('filters%5Borigin%5D=own');
+  });
+
+  it('filters a catalog by its address', async () => {
+    renderList([OWN, COPY], '?filters[origin]=shared');
+    expect(await screen.findByText('copied-api')).toBeVisible();
+    await expectNoBarrier();
+  });
+
+  it('is no filter where nothing is shared', async () => {
+    renderList([OWN]);
+    await screen.findByText('own-api');
+    expect(screen.queryByText('Origin')).not.toBeInTheDocument();
+  });
+
   it('is said of a copy', async () => {
     renderInTestApp(
       <EntityProvider entity={COPY}>

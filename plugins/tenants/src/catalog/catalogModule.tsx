@@ -1,11 +1,24 @@
 import type { Entity } from '@backstage/catalog-model';
 import { createFrontendModule } from '@backstage/frontend-plugin-api';
 import catalogPlugin from '@backstage/plugin-catalog/alpha';
-import { EntityCardBlueprint } from '@backstage/plugin-catalog-react/alpha';
+import {
+  CatalogFilterBlueprint,
+  EntityCardBlueprint,
+} from '@backstage/plugin-catalog-react/alpha';
 import { ofOpenTenant } from './ofOpenTenant';
 import { sharedFrom } from './origin';
 
 const isCopy = (entity: Entity) => sharedFrom(entity) !== undefined;
+
+export const originFilter = CatalogFilterBlueprint.make({
+  name: 'origin',
+  params: {
+    loader: async () => {
+      const { OriginPicker } = await import('./OriginPicker');
+      return <OriginPicker />;
+    },
+  },
+});
 
 export const sharedFromCard = EntityCardBlueprint.make({
   name: 'shared-from',
@@ -52,10 +65,17 @@ export const about = catalogPlugin
   });
 
 /**
- * Tells own entities from those that other tenants share, on their pages, and shows of an entity what
- * the open tenant has.
+ * Tells own entities from those that other tenants share, on the catalog's pages, and shows of an
+ * entity what the open tenant has.
  */
 export const catalogModule = createFrontendModule({
   pluginId: 'catalog',
-  extensions: [sharedFromCard, unregisterOwn, entityPage, overview, about],
+  extensions: [
+    originFilter,
+    sharedFromCard,
+    unregisterOwn,
+    entityPage,
+    overview,
+    about,
+  ],
 });

@@ -14,7 +14,7 @@ import { treeOf } from './treeOf';
 
 /** How two layouts differ, item by item. */
 export function differencesOf(before: Items, after: Items): ItemDifference[] {
-  return compareLayouts([...before], [...after]);
+  return compareLayouts([...before], [...after]).items;
 }
 
 /** What two people have changed of the same. */

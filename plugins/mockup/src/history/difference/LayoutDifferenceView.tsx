@@ -41,7 +41,7 @@ export function LayoutDifferenceView(props: {
   const { t } = useTranslationRef(mockupTranslationRef);
   const words = useWords();
   const differences = useMemo(
-    () => inReadingOrder(compareLayouts(before, after)),
+    () => inReadingOrder(compareLayouts(before, after).items),
     [before, after],
   );
   const [current, setCurrent] = useState<number>();
