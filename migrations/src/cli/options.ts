@@ -126,10 +126,6 @@ export const backupOption = option(
   'confirm that a backup of the database is complete and can be restored',
 );
 
-export const preflightForceOption = forceOption(
-  'go on although connections are pooled',
-);
-
 export const baseUrlOption = option(
   '--base-url <url>',
   `the address of the application, such as https://portal.example.com; its bearer token in ${TOKEN_VARIABLE}`,

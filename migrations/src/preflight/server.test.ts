@@ -37,20 +37,4 @@ describe.each(databases.eachSupportedId())('the preflight on %s', id => {
       'server version',
     ]);
   });
-
-  it.each([
-    [false, 'failure'],
-    [true, 'warning'],
-  ] as const)(
-    'refuses a connection that greets with the process of a pooler, unless forced: %s',
-    async (force, level) => {
-      const report = await database.migrate(
-        ({ context }) =>
-          runPreflight({ ...context, serverPid: 1 }, { backupCompleted: true }),
-        { mode: 'read', settings: { force } },
-      );
-      const [found] = findings(report, level, 'connection');
-      expect(found.message).toBe('Something pools the connections.');
-    },
-  );
 });

@@ -1,8 +1,9 @@
-import { Postgres } from '@internal/postgres';
+import { findPgBouncer, PgBouncer, Postgres } from '@internal/postgres';
 import {
   alterDatabase as alter,
   createTestDatabases,
   HOSTILE_SETTINGS,
+  withClient,
 } from '@internal/postgres/testUtils';
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
@@ -12,6 +13,7 @@ import { Client } from 'pg';
 import { forEachTest } from '../__testUtils__/forEachTest';
 import { createCatalogDatabase } from '../__testUtils__/catalogDatabase';
 import { runPhases } from '../__testUtils__/runPhases';
+import { runInProcess } from '../cli/__testUtils__/runCli';
 import { ConnectionLostError, EXIT_CODES } from '../errors';
 import { rollback } from '../rollback/rollback';
 import { verify } from '../verify/verify';
@@ -221,6 +223,97 @@ it('says that a server takes no connections now, with the exit code of a lost co
     await ended;
     await server.stop();
   }
+});
+
+it('says that a login has no session left, with the exit code of a lost connection', async () => {
+  const server = await Postgres.start();
+  const admin = new Client(server.connectionString());
+  await admin.connect();
+  await admin.query(
+    `create role limited login password 'limited' connection limit 0`,
+  );
+  const url = new URL(server.connectionString());
+  Object.assign(url, { username: 'limited', password: 'limited' });
+  const failure = await refusalOf(url.href);
+  await admin.end();
+  await server.stop();
+  expect(failure).toMatchObject({
+    exitCode: EXIT_CODES.connectionLost,
+    message: expect.stringMatching(
+      /takes no connections now \(too many connections for role "limited"\)\. Nothing was done/,
+    ),
+  });
+});
+
+const pgBouncer = findPgBouncer();
+(pgBouncer ? describe : describe.skip)('behind PgBouncer', () => {
+  const database = forEachTest(() =>
+    createCatalogDatabase(databases, databases.eachSupportedId()[0][0], {
+      phase: 5,
+    }),
+  );
+  let bouncer: PgBouncer;
+  const start = async (pool_mode: string, connections: number) => {
+    const { host, port, user, password, database: name } = database.connection;
+    bouncer = await PgBouncer.start(
+      pgBouncer!,
+      {
+        host: String(host),
+        port: Number(port),
+        user: String(user),
+        password: String(password),
+        database: String(name),
+      },
+      { connections, settings: { pool_mode } },
+    );
+  };
+  afterEach(() => bouncer.stop());
+
+  const commands = [
+    ['preflight'],
+    ['status'],
+    ['upgrade'],
+    ['tenant', 'export', 'default', '/dev/null'],
+  ];
+
+  it.each([
+    ['transaction', 1, 'pooled by transactions, and a command needs a session'],
+    ['transaction', 3, 'pooled by transactions, and a command needs a session'],
+    [
+      'statement',
+      1,
+      'transaction blocks not allowed in statement pooling mode',
+    ],
+  ])(
+    'which pools each %s on %d connections, refuses every command before it leaves a setting to others',
+    async (mode, connections, reason) => {
+      await start(mode, connections);
+      for (const command of commands) {
+        expect(
+          await runInProcess(bouncer.connection, ...command),
+        ).toMatchObject({
+          exitCode: EXIT_CODES.refused,
+          stderr: expect.stringMatching(
+            new RegExp(`${reason}.*PgBouncer: pool_mode = session`),
+          ),
+        });
+      }
+      const [others] = await withClient(
+        bouncer.connection,
+        async client => (await client.query('show search_path')).rows,
+      );
+      expect(others).toEqual({ search_path: '"$user", public' });
+    },
+  );
+
+  it('which keeps sessions, runs them', async () => {
+    await start('session', 3);
+    for (const command of [['status'], ['upgrade'], ['verify']]) {
+      expect(await runInProcess(bouncer.connection, ...command)).toMatchObject({
+        exitCode: EXIT_CODES.done,
+      });
+    }
+  });
 });
 
 it('is named after the id of a user that has no name, as in a container', () => {

@@ -24,6 +24,7 @@ import {
   RESET_OWNER_ROLE,
   SET_OWNER_ROLE,
 } from './ownerRole';
+import { requireSession } from './pooling';
 import { sessionSettings } from './sessionSettings';
 
 /** Besides those of every session: how long a command may last, and what it creates. */
@@ -124,16 +125,17 @@ export class MigrationSession {
       await client.connect().catch(error => {
         throw explainConnect(error, options.connection);
       });
-      const [{ pid }] = await session
-        .query<{ pid: number }>(
-          `${MigrationSession.settings(
-            options.schema,
-          )};\nselect pg_backend_pid() as pid`,
-        )
+      session.serverPid = await requireSession(
+        session,
+        options.connection,
+        // Missing from the types of pg.
+        (client as { processID?: number }).processID,
+      );
+      await session
+        .query(MigrationSession.settings(options.schema))
         .catch(error => {
           throw explainSettings(error);
         });
-      session.pid = pid;
       // Some platforms of the server lack the setting.
       await session.query(CHECK_CLIENT).catch(() => undefined);
     } catch (error) {
@@ -157,7 +159,7 @@ export class MigrationSession {
   }
 
   /** The process of the server. */
-  private pid: number | undefined;
+  serverPid?: number;
   private lost = false;
   /** Row-level security could hide rows from the session without an error. */
   private isFiltered = false;
@@ -180,14 +182,6 @@ export class MigrationSession {
     client.on('end', () => {
       this.lost = true;
     });
-  }
-
-  /**
-   * The server process that the greeting named. A pooler may name another number there.
-   */
-  get serverPid(): number | undefined {
-    // Missing from the types of pg.
-    return (this.client as { processID?: number }).processID;
   }
 
   /**
@@ -270,10 +264,9 @@ export class MigrationSession {
       await probe.connect();
       const { rows } = await probe.query(
         'select from pg_catalog.pg_stat_activity where pid = $1',
-        [this.pid],
+        [this.serverPid],
       );
-      // A pooler may have given the statement to another process than the first one.
-      if (rows.length === 0 && this.pid === this.serverPid) {
+      if (rows.length === 0 && this.serverPid !== undefined) {
         this.end('the server no longer has the session');
       }
     } catch (error) {

@@ -6,6 +6,9 @@ import { ConnectionError, ConnectionLostError } from '../errors';
 // ends sessions (57P05, 25P03, 25P04), and class 08: the connection.
 const SESSION_ENDED = /^(57P0[1235]|25P0[34]|08)/;
 
+/** The server, the database or the login has no session left. */
+const TOO_MANY = '53300';
+
 /** Whether the server has ended the session, or takes none. */
 export function endsSession(error: unknown): error is DatabaseError {
   return error instanceof DatabaseError && SESSION_ENDED.test(error.code ?? '');
@@ -16,7 +19,10 @@ export function explainConnect(
   error: unknown,
   connection: ClientConfig,
 ): ConnectionError | ConnectionLostError {
-  if (endsSession(error)) {
+  if (
+    endsSession(error) ||
+    (error instanceof DatabaseError && error.code === TOO_MANY)
+  ) {
     return new ConnectionLostError(
       `The database server takes no connections now (${error.message}). Nothing ` +
         'was done: run the same command again when it does.',

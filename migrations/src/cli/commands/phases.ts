@@ -11,14 +11,13 @@ import {
   dryRunOption,
   forceOption,
   noAdminGrantOption,
-  preflightForceOption,
   tenantNameOption,
 } from '../options';
 import type { CommandDefinition, Invocation } from '../run';
 import { checkFirst } from './preflight';
 
 const OPTIONS: Partial<Record<PhaseNumber, Option[]>> = {
-  1: [backupOption, preflightForceOption],
+  1: [backupOption],
   2: [tenantNameOption],
   4: [
     noAdminGrantOption,

@@ -5,7 +5,7 @@ import { operatorCommand } from '../../operatorCommand';
 import { runPreflight } from '../../preflight/runPreflight';
 import { readNext } from '../../status/next';
 import { formatThings } from '../../text';
-import { backupOption, preflightForceOption } from '../options';
+import { backupOption } from '../options';
 import type { CommandDefinition, Invocation } from '../run';
 
 /** Checks everything that a migration depends on. */
@@ -17,7 +17,7 @@ export const preflight: CommandDefinition = {
     'It changes nothing, and ends with exit code 3 if anything has to be put right first.\n' +
     'phase1, all and adopt do the same before they begin.',
   access: 'read',
-  options: [backupOption, preflightForceOption],
+  options: [backupOption],
   async run(invocation) {
     const { migration, report, print } = invocation;
     const findings = await find(invocation);
