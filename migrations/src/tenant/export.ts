@@ -1,8 +1,12 @@
 import type { Executor } from '../engine/Executor';
 import type { StepContext } from '../engine/Step';
 import { requireTenant } from '../adopt/engine';
+import { RefusedError } from '../errors';
+import { operatorCommand } from '../operatorCommand';
 import { refuseSharedId } from '../rollback/tenantSchemas';
-import { escapeIdentifier } from '../sql';
+import { isSharded } from '../schema/partitions';
+import { READY_TABLE, TENANT_TABLES } from '../schema/tables';
+import { escapeIdentifier, escapeLiteral } from '../sql';
 import {
   ArchiveWriter,
   BATCH_LENGTH,
@@ -11,7 +15,7 @@ import {
   type Header,
   requireFile,
 } from './archive';
-import { inSnapshots, withPlaces } from './places';
+import { BEGIN_SNAPSHOT, inSnapshots, withPlaces } from './places';
 import type { Place, Portal } from './places';
 import { refuseHalfPurged } from './purge';
 import {
@@ -37,9 +41,22 @@ export interface ExportReport {
   rows: Record<string, number>;
 }
 
+const UNDEFINED_TABLE = '42P01';
+
 const FIRST_BATCH = 10;
 // The rows that follow short ones may be long.
 const LARGEST_BATCH = 200;
+
+/** Writes a tenant of {@link exportFrom} to a file. */
+export async function exportTenant(
+  context: StepContext,
+  { portal, ...options }: { slug: string; file: string; portal: Portal },
+): Promise<ExportReport> {
+  await requireFile(options.file, 'written');
+  return withPlaces(context, portal, places =>
+    exportFrom(context, places, options),
+  );
+}
 
 /**
  * Writes everything of a tenant, deleted or not, to a file. Each database is read in one
@@ -52,56 +69,81 @@ const LARGEST_BATCH = 200;
  *   its purge was begun
  * @throws {@link UsageError} if the file can't be written
  */
-export async function exportTenant(
+export async function exportFrom(
   context: StepContext,
-  options: { slug: string; file: string; portal: Portal },
+  places: Place[],
+  { slug: slugOrId, file }: { slug: string; file: string },
 ): Promise<ExportReport> {
-  const { file, portal } = options;
-  await requireFile(file, 'written');
-  // It may be named by its id.
-  const { tenantId, slug } = await requireTenant(context, options.slug);
+  const { tenantId, slug } = await requireTenant(context, slugOrId);
   await refuseSharedId(context, tenantId);
-  return withPlaces(context, portal, places =>
-    inSharedSnapshots(context, places, async () => {
-      await refuseHalfPurged(context, tenantId);
-      const sources = await findSources(context, places, tenantId);
-      const writer = new ArchiveWriter(file);
-      try {
-        await writer.write([
-          JSON.stringify(
-            await headerOf(context, places, { id: tenantId, slug }, sources),
-          ),
-        ]);
-        for (const source of sources) {
-          await writeRows(context, writer, source, tenantId);
-        }
-        await writer.finish();
-      } catch (error) {
-        throw await writer.giveUp(error);
-      }
-      return {
-        tenantId,
-        rows: Object.fromEntries(
-          sources.map(({ part, table, rows }) => [`${part} ${table}`, rows]),
+  return inSharedSnapshots(context, places, async () => {
+    await refuseHalfPurged(context, tenantId);
+    const sources = await findSources(context, places, tenantId);
+    const writer = new ArchiveWriter(file);
+    try {
+      await writer.write([
+        JSON.stringify(
+          await headerOf(context, places, { id: tenantId, slug }, sources),
         ),
-      };
-    }),
-  );
+      ]);
+      for (const source of sources) {
+        await writeRows(context, writer, source, tenantId);
+      }
+      await writer.finish();
+    } catch (error) {
+      throw await writer.giveUp(error);
+    }
+    return {
+      tenantId,
+      rows: Object.fromEntries(
+        sources.map(({ part, table, rows }) => [`${part} ${table}`, rows]),
+      ),
+    };
+  });
 }
 
-/** Both sessions in the database of the catalog see the same. */
+/**
+ * Both sessions in the database of the catalog see the same.
+ *
+ * The locks come before the snapshot, which would not show the rows that a rollback or a move of
+ * partitions writes to other tables: these wait, or are waited for.
+ *
+ * @throws {@link RefusedError} once a rollback has begun
+ */
 async function inSharedSnapshots<T>(
-  context: StepContext,
+  { executor }: StepContext,
   places: Place[],
   work: () => Promise<T>,
 ): Promise<T> {
-  const readers = places.map(({ executor }) => executor);
-  return inSnapshots(readers, async () => {
-    const [{ snapshot }] = await readers[0].read<{ snapshot: string }>(
-      'select pg_export_snapshot() as snapshot',
-    );
-    return inSnapshots([context.executor], work, snapshot);
+  const readers = places.map(each => each.executor);
+  // On Citus no command moves rows to other tables, and locks go to all nodes.
+  const tables = (await isSharded(executor))
+    ? [READY_TABLE]
+    : [READY_TABLE, ...TENANT_TABLES].map(table => `only ${table}`);
+  return executor.session.transaction(BEGIN_SNAPSHOT, async () => {
+    await executor
+      .execute(`lock table ${tables.join(', ')} in access share mode`)
+      .catch(error => {
+        throw error.code === UNDEFINED_TABLE ? outOfUse() : error;
+      });
+    return inSnapshots(readers, async () => {
+      const [{ snapshot }] = await readers[0].read<{ snapshot: string }>(
+        'select pg_export_snapshot() as snapshot',
+      );
+      await executor.execute(
+        `set transaction snapshot ${escapeLiteral(snapshot)}`,
+      );
+      return work();
+    });
   });
+}
+
+function outOfUse(): RefusedError {
+  return new RefusedError(
+    `The tables of tenants are out of use, since a rollback has begun. Run "${operatorCommand(
+      'status',
+    )}".`,
+  );
 }
 
 async function findSources(

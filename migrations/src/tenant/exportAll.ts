@@ -9,7 +9,8 @@ import {
 } from '../errors';
 import { DEFAULT_TENANT_ID } from '../schema/tables';
 import { explainWrite } from './archive';
-import { exportTenant } from './export';
+import { exportFrom } from './export';
+import { withPlaces } from './places';
 import type { Portal } from './places';
 
 /** Of the time in UTC, as the names of files have it: `20261127T223000Z`, in their order. */
@@ -41,25 +42,27 @@ export async function exportAll(
   );
   const written: string[] = [];
   const failures: string[] = [];
-  for (const { slug } of tenants) {
-    const time = new Date().toISOString().replace(/[-:]|\.\d+/g, '');
-    const file = join(folder, `${slug}-${time}.gz`);
-    try {
-      await exportTenant(context, { slug, file, portal });
-      written.push(file);
-      await removeOld(folder, { slug, file, keep });
-    } catch (error) {
-      if (
-        error instanceof CancelledError ||
-        error instanceof ConnectionLostError
-      ) {
-        throw error;
+  await withPlaces(context, portal, async places => {
+    for (const { slug } of tenants) {
+      const time = new Date().toISOString().replace(/[-:]|\.\d+/g, '');
+      const file = join(folder, `${slug}-${time}.gz`);
+      try {
+        await exportFrom(context, places, { slug, file });
+        written.push(file);
+        await removeOld(folder, { slug, file, keep });
+      } catch (error) {
+        if (
+          error instanceof CancelledError ||
+          error instanceof ConnectionLostError
+        ) {
+          throw error;
+        }
+        failures.push(
+          `${slug}: ${error instanceof Error ? error.message : error}`,
+        );
       }
-      failures.push(
-        `${slug}: ${error instanceof Error ? error.message : error}`,
-      );
     }
-  }
+  });
   if (failures.length > 0) {
     throw new MigrationError(
       `${failures.length} of ${

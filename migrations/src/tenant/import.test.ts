@@ -22,6 +22,7 @@ import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import type { ClientConfig } from 'pg';
 import { createQuotaStatement } from '../adopt/quota';
+import { testSettings } from '../__testUtils__/catalogDatabase';
 import {
   runInProcess,
   runWithoutDatabase,
@@ -29,7 +30,10 @@ import {
   urlEnvironment,
   urlOf,
 } from '../cli/__testUtils__/runCli';
+import { TenancyMigration } from '../engine/TenancyMigration';
 import { TEAM } from '../partitions/__testUtils__/tenants';
+import { givePartition, takeBackPartition } from '../partitions/move';
+import { phases } from '../phases';
 import type { Clones } from '../resumption/__testUtils__/Clones';
 import { rollback } from '../rollback/rollback';
 import { HEX } from './__testUtils__/plugins';
@@ -318,6 +322,83 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
       expect(stderr).toContain('Phase 5 is not complete');
       expect(exitCode).toBe(3);
     }
+  });
+
+  it('are refused once a rollback has begun, also where it begins between two tenants', async () => {
+    const name = await cloneInUse();
+    const to = await mkdtemp(join(folder, 'rolling-back-'));
+    await clones.migrate(name, async migration => {
+      await migration.requireProductTables();
+      await rollback(migration);
+      await expect(
+        exportAll(migration.context, { folder: to, keep: 1, portal: {} }),
+      ).rejects.toThrow(
+        /^2 of 2 tenants .*\nmy-team: The tables of tenants are out of use, since a rollback has begun\. Run ".* status"\./,
+      );
+    });
+    expect(await readdir(to)).toEqual([]);
+  });
+
+  it.each([
+    ['to partitions of its own', givePartition],
+    ['back from its partitions', takeBackPartition],
+  ])(
+    'have all rows of a tenant that moves %s when the export begins',
+    async (_, move) => {
+      const name = await cloneInUse();
+      if (move === takeBackPartition) {
+        await clones.migrate(name, ({ context }) =>
+          givePartition(context, 'my-team'),
+        );
+      }
+      const before = await contents(name);
+      const printed: string[] = [];
+      const dryRun = await TenancyMigration.open({
+        phases,
+        connection: { ...connection, database: name },
+        command: 'test',
+        settings: testSettings,
+        mode: 'dryRun',
+        print: text => printed.push(text),
+      });
+      await move(dryRun.context, 'my-team');
+      await dryRun.close();
+      const [statements] = printed.join('\n').split(/^commit;$/m);
+      await withClient({ ...connection, database: name }, async mover => {
+        await mover.query(
+          `set search_path = tenancy; ${statements.replace('\\quit', '')}`,
+        );
+        const exported = contents(name);
+        await waitUntil('the export to wait', async () => {
+          const waiting = await query(
+            name,
+            `select from pg_stat_activity
+              where datname = current_database() and wait_event_type = 'Lock'`,
+          );
+          return waiting.length;
+        });
+        await mover.query('commit');
+        await expect(exported).resolves.toEqual(before);
+      });
+    },
+  );
+
+  it('of all tenants say once which databases are left out', async () => {
+    const name = `${template}_apart_catalog`;
+    const beside = `${template}_apart_mockup`;
+    await query(
+      template,
+      `create database "${name}" template "${await clones.clone(template)}"`,
+    );
+    await query(template, `create database "${beside}"`);
+    const { exitCode, stderr } = await run(
+      name,
+      ...['export', '--all', '--to', await mkdtemp(join(folder, 'apart-'))],
+    );
+    expect(exitCode).toBe(0);
+    expect(stderr.match(/Left out, since no configuration/g)).toHaveLength(1);
+    await query(template, `drop database "${name}"`);
+    await query(template, `drop database "${beside}"`);
   });
 
   it('tell a JSON null from a missing value', async () => {

@@ -6,7 +6,6 @@ import type { StepContext } from '../engine/Step';
 import { RefusedError } from '../errors';
 import { locatePlugins } from '../session/catalogLocation';
 import type { MigrationSession } from '../session/MigrationSession';
-import { escapeLiteral } from '../sql';
 import { enumerate } from '../text';
 import { mockupSections, schemaOfPart } from './sections';
 
@@ -77,27 +76,17 @@ export async function withPlaces<T>(
   }
 }
 
-/**
- * Each session reads what there is at one moment, in a transaction that ends with the work.
- *
- * @param snapshot - of another session, to read what it reads
- */
+export const BEGIN_SNAPSHOT = 'begin isolation level repeatable read read only';
+
+/** Each session reads what there is at one moment, in a transaction that ends with the work. */
 export async function inSnapshots<T>(
   readers: Executor[],
   work: () => Promise<T>,
-  snapshot?: string,
 ): Promise<T> {
-  // In one message, before which a session may check that it sees all rows: it reads.
-  const begin = [
-    'begin isolation level repeatable read read only',
-    ...(snapshot
-      ? [`set transaction snapshot ${escapeLiteral(snapshot)}`]
-      : []),
-  ].join(';');
   return readers.reduceRight<() => Promise<T>>(
     (inside, { session }) =>
       () =>
-        session.transaction(begin, inside),
+        session.transaction(BEGIN_SNAPSHOT, inside),
     work,
   )();
 }
