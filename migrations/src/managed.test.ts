@@ -151,6 +151,23 @@ describe.each(managedServers('every'))(
       expect(stderr).toContain(message);
       expect(exitCode).toBe(3);
       await query(connection, stderr.match(/^create policy .*;$/gm)!.join(''));
+      await query(
+        connection,
+        `create policy "No seconds" on final_entities as restrictive
+           using (entity_ref <> 'component:default/second')`,
+      );
+      const restricted = await runInProcess(connection, 'adopt');
+      expect(restricted).toMatchObject({
+        exitCode: 3,
+        stderr: expect.stringContaining(
+          'Row-level security hides rows of final_entities in the schema "public" from portal_admin. ' +
+            'Let the owner run\nalter policy "No seconds" on "public".final_entities to <other roles>;',
+        ),
+      });
+      await query(
+        connection,
+        'alter policy "No seconds" on final_entities to pg_monitor',
+      );
       await catalog.engine.ingest({ ref: 'component:default/second' });
       await run(connection, 'adopt');
       await run(connection, 'verify');

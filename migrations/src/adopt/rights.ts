@@ -208,31 +208,49 @@ export async function describeHiddenRows(
   { executor }: Pick<StepContext, 'executor'>,
   engine: Engine,
 ): Promise<string | undefined> {
-  const hidden = await executor.read<{ name: EngineTable }>(
-    `select r.relname as name
-       from pg_class r join pg_namespace n on n.oid = r.relnamespace
-       join pg_roles a on a.rolname = '${ADMIN_ROLE}' and not a.rolbypassrls
-      where n.nspname = $1 and r.relname = any ($2) and r.relrowsecurity and not exists (
-        select from pg_policy p
-         where p.polrelid = r.oid and p.polpermissive and p.polcmd = '*'
-           and a.oid = any (p.polroles) and pg_get_expr(p.polqual, p.polrelid) = 'true')
-      order by 1`,
+  const hidden = await executor.read<{
+    name: EngineTable;
+    isAdmitted: boolean;
+    restrictive: string[];
+  }>(
+    `select * from (
+       select r.relname as name, exists (
+                select from pg_policy p
+                 where p.polrelid = r.oid and p.polpermissive and p.polcmd = '*'
+                   and a.oid = any (p.polroles) and pg_get_expr(p.polqual, p.polrelid) = 'true') as "isAdmitted",
+              array(select quote_ident(p.polname) from pg_policy p
+                     where p.polrelid = r.oid and not p.polpermissive and exists (
+                       select from unnest(p.polroles) role
+                        where role = 0 or pg_has_role(a.oid, role, 'USAGE'))
+                     order by 1) as restrictive
+         from pg_class r join pg_namespace n on n.oid = r.relnamespace
+         join pg_roles a on a.rolname = '${ADMIN_ROLE}' and not a.rolbypassrls
+        where n.nspname = $1 and r.relname = any ($2) and r.relrowsecurity) secured
+      where not "isAdmitted" or restrictive <> '{}' order by 1`,
     [engine.schema, ENGINE_TABLES],
   );
-  return hidden.length === 0
-    ? undefined
-    : `Row-level security hides rows of ${hidden
-        .map(({ name }) => name)
-        .join(', ')} in the schema "${engine.schema}" from ${ADMIN_ROLE}. ` +
-        `Let the owner run\n${hidden
-          .map(
-            ({ name }) =>
-              `create policy ${ADMIN_POLICY} on ${engineTable(
-                engine,
-                name,
-              )} to ` + `${ADMIN_ROLE} using (true);`,
-          )
-          .join('\n')}`;
+  if (hidden.length === 0) {
+    return undefined;
+  }
+  const statements = hidden.flatMap(({ name, isAdmitted, restrictive }) => {
+    const table = engineTable(engine, name);
+    return [
+      ...(isAdmitted
+        ? []
+        : [
+            `create policy ${ADMIN_POLICY} on ${table} to ${ADMIN_ROLE} using (true);`,
+          ]),
+      ...restrictive.map(
+        policy => `alter policy ${policy} on ${table} to <other roles>;`,
+      ),
+    ];
+  });
+  return (
+    `Row-level security hides rows of ${hidden
+      .map(({ name }) => name)
+      .join(', ')} in the schema "${engine.schema}" from ${ADMIN_ROLE}. ` +
+    `Let the owner run\n${statements.join('\n')}`
+  );
 }
 
 /** @throws {@link RefusedError} for {@link describeHiddenRows} */
