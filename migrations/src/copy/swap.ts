@@ -8,7 +8,7 @@ import {
   LOG_TRIGGER,
 } from './changeLog';
 import { createFence, dropFenceOf } from './fence';
-import { lockStatements } from '../session/lockRetries';
+import { LONGER_PAUSE, lockStatements } from '../session/lockRetries';
 import { REPLAY_FUNCTION } from './replay';
 
 /**
@@ -20,7 +20,8 @@ import { REPLAY_FUNCTION } from './replay';
 function refuseLongLog(timeoutMs: number): string {
   return `do $$ begin
   if (select count(*) from ${CHANGE_LOG}) > ${timeoutMs} then
-    raise exception 'The change log is too long for a swap' using errcode = '55P03';
+    raise exception 'writers change more than a swap replays within --max-pause' using errcode = '55P03',
+      hint = '${LONGER_PAUSE}';
   end if;
 end $$`;
 }

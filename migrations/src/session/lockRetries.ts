@@ -30,6 +30,9 @@ const WAIT_GROWTH = 4;
  */
 const LOCK_FAILURES = ['55P03', '40P01'];
 
+/** The hint of lock_not_available where no other session is what an attempt failed for. */
+export const LONGER_PAUSE = 'Give a longer --max-pause.';
+
 // The locks of others that do not conflict with a lock of ours. `rows` are locks of rows.
 const HARMLESS = {
   'access exclusive': [],
@@ -88,16 +91,26 @@ export async function withLockRetries<T>(
   const end = performance.now() + patienceMs;
   let timeoutMs = Math.min(FIRST_TIMEOUT_MS, maxPauseMs);
   for (let attempts = 1; ; attempts += 1) {
+    // Of an attempt that has the locks, and gives them up.
+    let reason: string | undefined;
     try {
       return await attempt(timeoutMs);
     } catch (error) {
       if (!isLockFailure(error)) {
         throw error;
       }
+      reason = error.hint === LONGER_PAUSE ? error.message : undefined;
     }
-    const holders = await findHolders(session, work);
+    const holders = reason ? [] : await findHolders(session, work);
     if (performance.now() >= end) {
-      throw notGranted(title, patienceMs, attempts, holders, maxPauseMs);
+      const why = reason ?? `held by ${holders.join('; ') || 'others'}`;
+      throw new LockNotGrantedError(
+        `The lock for "${title}" was not granted for ${formatSeconds(
+          patienceMs / 1000,
+        )}, in ${formatThings(attempts, 'attempt')}: ${why}. ` +
+          `${reason ? 'Give' : 'End them, or give'} a longer --max-pause ` +
+          `than ${formatCount(maxPauseMs)} ms.`,
+      );
     }
     reporter.waiting(title, attempts, holders);
     // Random, so as not to coincide with a regular transaction each time.
@@ -106,7 +119,7 @@ export async function withLockRetries<T>(
   }
 }
 
-function isLockFailure(error: unknown): boolean {
+function isLockFailure(error: unknown): error is DatabaseError {
   return (
     error instanceof DatabaseError && LOCK_FAILURES.includes(error.code ?? '')
   );
@@ -144,25 +157,6 @@ async function findHolders(
     [names, HARMLESS[mode]],
   );
   return holders.map(({ holder }) => holder);
-}
-
-function notGranted(
-  title: string,
-  patienceMs: number,
-  attempts: number,
-  holders: string[],
-  maxPauseMs: number,
-): LockNotGrantedError {
-  const held =
-    holders.length > 0
-      ? `held by ${holders.join('; ')}`
-      : 'held by other transactions';
-  return new LockNotGrantedError(
-    `The lock for "${title}" was not granted for ${formatSeconds(
-      patienceMs / 1000,
-    )}, in ${formatThings(attempts, 'attempt')}: ${held}. End them, or give ` +
-      `a longer --max-pause than ${formatCount(maxPauseMs)} ms.`,
-  );
 }
 
 /**

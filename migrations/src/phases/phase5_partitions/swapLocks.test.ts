@@ -5,7 +5,9 @@ import { createCatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import { runPhases } from '../../__testUtils__/runPhases';
 import { stopBefore } from '../../__testUtils__/stopBefore';
 import { cleanupTransactions } from '../../cleanup/cleanup';
+import { EXIT_CODES } from '../../errors';
 import { silentReporter } from '../../Reporter';
+import type { Reporter } from '../../Reporter';
 import type { TenancyMigration } from '../../engine/TenancyMigration';
 import { rollback } from '../../rollback/rollback';
 import { swap } from './70_swap';
@@ -153,5 +155,43 @@ describe.each(databases.eachSupportedId())('the swap on %s', id => {
     await expect(
       database.migrate(migration => migration.undoFrom(swap)),
     ).rejects.toThrow('The changes of entities are not logged');
+  });
+
+  it('is given up by name where writers change more than it may replay', async () => {
+    await stopBefore(database, 5, swap);
+    // Whatever a replay takes from the log, others have changed by then.
+    await database.client.query(
+      `create function refill() returns trigger language plpgsql security definer as $$ begin
+         insert into tenancy.tenancy_change_log (table_name, key)
+         select 'entities', gen_random_uuid() from generate_series(1, 2);
+         return null;
+       end $$;
+       create trigger refill after delete on tenancy_change_log execute function refill();
+       insert into tenancy_change_log (table_name, key) values ('entities', gen_random_uuid())`,
+    );
+    const told: string[][] = [];
+    const { now } = performance;
+    const clock = jest.spyOn(performance, 'now');
+    const reporter: Reporter = {
+      ...silentReporter,
+      waiting: (_what, _attempts, holders) => {
+        told.push(holders);
+        clock.mockReturnValue(now.call(performance) + 3_600_000);
+      },
+    };
+    const failure = await database
+      .migrate(migration => migration.runPhase(5), {
+        reporter,
+        settings: { maxPauseMs: 1 },
+      })
+      .catch(error => error)
+      .finally(() => clock.mockRestore());
+    expect(told).toEqual([[]]);
+    expect(failure).toMatchObject({
+      exitCode: EXIT_CODES.lockNotGranted,
+      message: expect.stringMatching(
+        /in 2 attempts: writers change more than a swap replays within --max-pause\. Give a longer --max-pause than 1 ms\.$/,
+      ),
+    });
   });
 });
