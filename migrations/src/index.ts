@@ -44,6 +44,7 @@ export {
 export { sessionSettings } from './session/sessionSettings';
 export type { DoctorExamination, DoctorFinding } from './doctor';
 export type { Progress, Reporter } from './Reporter';
+export { examineCollation } from './checks/collation';
 export { examineIsolation } from './checks/examineIsolation';
 export type { Isolation, IsolationOptions } from './checks/examineIsolation';
 export { describeFinding } from './checks/Finding';

@@ -1,4 +1,6 @@
 import { readAdoptionStatus } from '../adopt/status';
+import { examineCollation } from '../checks/collation';
+import { describeFinding } from '../checks/Finding';
 import { examineRules } from '../checks/Rule';
 import type { Finding, Rule } from '../checks/Rule';
 import { ROW_RULES } from '../checks/rows';
@@ -52,27 +54,9 @@ function ofRule(rule: Rule): Check {
   };
 }
 
-/** The process that answers is the one that the greeting named: a pooler names another there. */
-async function findPooler({
-  executor,
-  serverPid,
-  settings,
-}: StepContext): Promise<Outcome[]> {
-  const [{ pid }] = await executor.read<{ pid: number }>(
-    'select pg_backend_pid() as pid',
-  );
-  if (serverPid === undefined || pid === serverPid) {
-    return [];
-  }
-  return [
-    {
-      // Pooling by the session does no harm, and cannot be told apart.
-      level: settings.force ? 'warning' : 'failure',
-      message: 'Something pools the connections.',
-      advice:
-        'Connect to the server itself, or give --force if it pools by the session.',
-    },
-  ];
+async function findCollation({ executor }: StepContext): Promise<Outcome[]> {
+  const found = await examineCollation(executor.read);
+  return found ? [{ level: 'warning', message: describeFinding(found) }] : [];
 }
 
 /** The login may set up the two roles, which are those of this product. */
@@ -187,8 +171,8 @@ async function findRows(
 
 /** Those of the server, the database and the login, in the order of the report. */
 const SERVER_CHECKS: readonly Check[] = [
-  { name: 'connection', find: findPooler },
   ...SERVER_RULES.map(ofRule),
+  { name: 'collation', find: findCollation },
   { name: 'roles', find: findRoles },
   { name: 'backup', find: findBackup },
   { name: 'names', find: findNames },

@@ -133,6 +133,17 @@ it.each(databases.eachSupportedId())(
     const { rows } = await database.client.query(`select lower('I') as lower`);
     expect(rows[0].lower).toBe('ı');
     await seedCatalog(database.client);
+    await database.client.query(
+      `update pg_database set datcollversion = '0' where datname = current_database()`,
+    );
+    const [found] = findings(await preflight(database), 'warning', 'collation');
+    const [, reindex, refresh] = found.message.split(/"(?=reindex|alter)/);
+    for (const statement of [reindex, refresh]) {
+      await database.client.query(statement.replace(/"[.,] ?$/, ''));
+    }
+    expect(findings(await preflight(database), 'warning', 'collation')).toEqual(
+      [],
+    );
     await runPhases(database, 5);
     await database.migrate(
       async migration => {

@@ -132,6 +132,23 @@ describe.each(databases.eachSupportedId())('the doctor on %s', id => {
     expect(wrong(await examine())).toEqual([]);
   });
 
+  it('warns of indexes in the order of another collation, until what it says has run', async () => {
+    const { database } = connection;
+    await client.query(
+      `update pg_database set datcollversion = '0' where datname = current_database()`,
+    );
+    const [found, ...others] = wrong(await examine());
+    expect(others).toEqual([]);
+    expect(found).toMatchObject({ subject: 'isolation', level: 'warning' });
+    expect(found.message).toMatch(
+      `run "reindex database concurrently "${database}"", "alter database "${database}" refresh collation version".`,
+    );
+    await client.query(
+      `alter database "${database}" refresh collation version`,
+    );
+    expect(wrong(await examine())).toEqual([]);
+  });
+
   it('warns of tenants without members', async () => {
     await client.query(
       `insert into tenancy.tenants (tenant_slug, tenant_name) values ('acme', 'Acme')`,

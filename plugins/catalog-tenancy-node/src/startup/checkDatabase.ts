@@ -1,11 +1,13 @@
 import type { LoggerService } from '@backstage/backend-plugin-api';
 import {
   describeFinding,
+  examineCollation,
   examineIsolation,
   examineShards,
   isDistributed,
   type IsolationFinding,
   operatorCommand,
+  type QueryRows,
 } from 'backstage-catalog-tenancy-migrations';
 import type { Knex } from 'knex';
 import type { TenancyPool } from '../pool/TenancyPool';
@@ -34,9 +36,10 @@ export async function checkDatabase(
   options: { catalogUser?: string } = {},
 ): Promise<void> {
   const user = await readDatabaseUser(pool);
+  const read: QueryRows = (sql, values) =>
+    pool.query(knex => toRaw(knex, sql, values), BEFORE_ALL_IS_WELL);
   const { missing, findings } = await examineIsolation({
-    read: (sql, values) =>
-      pool.query(knex => toRaw(knex, sql, values), BEFORE_ALL_IS_WELL),
+    read,
     schema: pool.schema,
     user: user.name,
     isPartitioned: true,
@@ -56,9 +59,12 @@ export async function checkDatabase(
       ].join('\n'),
     );
   }
-  [...ofShards.warnings, ...warningsOf(user)].forEach(warning =>
-    logger.warn(warning),
-  );
+  const collation = await examineCollation(read);
+  [
+    ...ofShards.warnings,
+    ...warningsOf(user),
+    ...(collation ? [describeFinding(collation)] : []),
+  ].forEach(warning => logger.warn(warning));
 }
 
 /** Findings on the nodes, if Citus has distributed the tables. */
