@@ -161,7 +161,7 @@ describe.each(managedServers('every'))(
         exitCode: 3,
         stderr: expect.stringContaining(
           'Row-level security hides rows of final_entities in the schema "public" from portal_admin. ' +
-            'Let the owner run\nalter policy "No seconds" on "public".final_entities to <other roles>;',
+            'Let the owner run\nalter policy "No seconds" on public.final_entities to <other roles>;',
         ),
       });
       await query(

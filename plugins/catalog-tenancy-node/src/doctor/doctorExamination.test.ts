@@ -141,11 +141,9 @@ describe.each(databases.eachSupportedId())('the doctor on %s', id => {
     expect(others).toEqual([]);
     expect(found).toMatchObject({ subject: 'isolation', level: 'warning' });
     expect(found.message).toMatch(
-      `run "reindex database concurrently "${database}"", "alter database "${database}" refresh collation version".`,
+      `run "reindex database concurrently ${database}", "alter database ${database} refresh collation version".`,
     );
-    await client.query(
-      `alter database "${database}" refresh collation version`,
-    );
+    await client.query(`alter database ${database} refresh collation version`);
     expect(wrong(await examine())).toEqual([]);
   });
 
