@@ -57,7 +57,10 @@ export async function checkFirst(
   const findings = await find(invocation, except);
   const failures = findings.filter(({ level }) => level === 'failure');
   const warnings = findings.filter(({ level }) => level === 'warning');
-  warnings.forEach(each => invocation.reporter.warn(renderFinding(each)));
+  // The reporter names the level.
+  warnings.forEach(each =>
+    invocation.reporter.warn(renderFinding(each).replace(/^warning +/, '')),
+  );
   if (failures.length > 0) {
     throw new RefusedError(
       `The preflight has found what has to be put right first:\n${failures
