@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import {
@@ -11,7 +11,7 @@ import {
   readArchive,
 } from './archive';
 
-it('an export is read in batches that are short also where its rows are long', async () => {
+it('an export is the operator’s alone to read, in batches that are short also where its rows are long', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'archive-'));
   const file = join(folder, 'tenant.gz');
   const row = JSON.stringify({ final_entity: 'a'.repeat(300_000) });
@@ -37,6 +37,7 @@ it('an export is read in batches that are short also where its rows are long', a
     await writer.write([row]);
   }
   await writer.finish();
+  expect((await stat(file)).mode % 0o1000).toBe(0o600);
   const batches: number[] = [];
   await readArchive(file, 500, async (_, rows) => {
     batches.push(rows.join('').length);
