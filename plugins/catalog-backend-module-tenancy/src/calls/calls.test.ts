@@ -41,6 +41,7 @@ import {
   startCatalogBackend,
 } from '@internal/catalog-testing/startCatalogBackend';
 import { createTenancyDatabase } from '@internal/catalog-testing/tenancyDatabase';
+import { calledFor, issueFor } from './callTokens';
 
 const ALICE = 'user:default/alice';
 const guest = signedInGuest(ALICE);
@@ -108,6 +109,24 @@ function createCaller() {
 
 const namesOf = ({ items }: { items: Entity[] }) =>
   items.map(entity => entity.metadata.name);
+
+it('a token names a tenant where it is one of a call, and a call gets no other', async () => {
+  const tokenOf = (typ: string) =>
+    [{ typ, alg: 'ES256' }, { obo: 'tenant:acme;' }]
+      .map(part => Buffer.from(JSON.stringify(part)).toString('base64url'))
+      .concat('x')
+      .join('.');
+  const token = tokenOf('vnd.backstage.plugin');
+  const other = tokenOf('JWT');
+  expect(calledFor(`Bearer ${token}`)).toBe('acme');
+  expect(calledFor(`Bearer ${other}`)).toBeUndefined();
+  const issued = (slug: string, given: string) =>
+    issueFor(slug, async () => ({ token: given }));
+  await expect(issued('acme', token)).resolves.toEqual({ token });
+  const refused = 'could not be issued';
+  await expect(issued('acme', other)).rejects.toThrow(refused);
+  await expect(issued('globex', token)).rejects.toThrow(refused);
+});
 
 describe.each(databases.eachSupportedId())(
   'a plugin that calls the catalog on %s',

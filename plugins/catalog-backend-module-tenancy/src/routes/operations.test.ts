@@ -91,20 +91,27 @@ describe('operations', () => {
 
   const nested = (depth: number): object =>
     depth === 0 ? {} : { not: nested(depth - 1) };
-  const cursorOf = (filter: unknown) =>
+  const cursorOf = (more: object) =>
     Buffer.from(
       JSON.stringify({
         orderFields: [],
         orderFieldValues: [],
         isPrevious: false,
-        filter,
+        ...more,
       }),
     ).toString('base64');
   const conditions = Array.from({ length: 3_000 }, () => ({ kind: 'a' }));
 
   it.each([
-    [{ cursor: cursorOf(nested(50)) }, 'nested deeper than 10 levels'],
-    [{ cursor: cursorOf({ anyOf: Array(9_000).fill(1) }) }, 'Malformed cursor'],
+    [{ cursor: cursorOf({ filter: nested(50) }) }, 'deeper than 10 levels'],
+    [
+      { cursor: cursorOf({ filter: { anyOf: Array(9_000).fill(1) } }) },
+      'Malformed cursor',
+    ],
+    [
+      { cursor: cursorOf({ query: { $all: conditions } }) },
+      'more than 1000 objects and lists',
+    ],
     [{ query: { $all: conditions } }, 'more than 1000 objects and lists'],
   ])(
     'refuse a query that would hold the thread, in few words: %#',
