@@ -157,8 +157,7 @@ export class HostnameTenants {
     baseDomains: readonly string[];
     baseUrls?: readonly string[];
   }): HostnameTenants {
-    const { config, baseUrls = [] } = options;
-    const baseDomains = options.baseDomains.map(normalize);
+    const { config, baseDomains, baseUrls = [] } = options;
     const configured = ['app.baseUrl', 'backend.baseUrl'].flatMap(key => {
       const url = config.getOptionalString(key);
       return url === undefined ? [] : [hostOf(url, `at '${key}'`)];
