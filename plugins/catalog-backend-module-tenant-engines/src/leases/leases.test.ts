@@ -476,6 +476,14 @@ describe.each(databases.eachSupportedId())('leases on %s', id => {
       };
     }
 
+    it('are not held once their time is over by the clock that goes on while the machine sleeps', async () => {
+      await createTenants(1);
+      const { held, holds } = await start();
+      await holds(1);
+      jest.spyOn(Date, 'now').mockReturnValue(Date.now() + LEASE_MS);
+      expect(held()).toEqual([]);
+    });
+
     it('follow the tenants that there are', async () => {
       await createTenants(2);
       const one = await start({ leaseMs: MINUTE_MS });
