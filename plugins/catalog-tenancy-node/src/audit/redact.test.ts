@@ -1,4 +1,4 @@
-import { redactText } from './redact';
+import { redactMeta, redactText } from './redact';
 
 describe('redactText', () => {
   // As the header `User-Agent` of any request may be. In cubic time this took minutes.
@@ -21,7 +21,21 @@ describe('redactText', () => {
       '/x?a?X-Amz-Security-Token=[removed] b',
     ],
     ['/x?a=1&b=2', '/x?a=1&b=2'],
-  ])('removes the secrets of a query: %s', (text, redacted) => {
+    ['a eyJhbGciOiJub25lIn0.eyJhIjoxfQ.c2ln b', 'a [removed] b'],
+    ['Basic hidden-long-enough', 'Basic [removed]'],
+    ['a glpat-hidden-long-enough b', 'a [removed] b'],
+    [
+      'a -----BEGIN PRIVATE KEY-----\nhidden\n-----END PRIVATE KEY----- b',
+      'a [removed] b',
+    ],
+  ])('removes secrets: %s', (text, redacted) => {
     expect(redactText(text)).toBe(redacted);
+  });
+});
+
+it('leaves out details that are too long together', () => {
+  const list = Array(9).fill('x'.repeat(999));
+  expect(redactMeta({ list })).toEqual({
+    left_out: 'The details are too long',
   });
 });
