@@ -275,6 +275,18 @@ describe.each(databases.eachSupportedId())('files of mockups on %s', id => {
     },
   );
 
+  it('are refused to a reader who was removed before their end, also without mockups', async () => {
+    await backend.knex('mockups').delete();
+    const stillAdmits = jest
+      .spyOn(gate, 'stillAdmits')
+      .mockResolvedValue(false);
+    try {
+      expect((await backend.alice.get('/export')).status).toBe(403);
+    } finally {
+      stillAdmits.mockRestore();
+    }
+  });
+
   it('are not read beyond the first page for HEAD', async () => {
     const large = await createLargeMockup();
     const stillAdmits = jest.spyOn(gate, 'stillAdmits');
@@ -354,8 +366,8 @@ describe.each(databases.eachSupportedId())('files of mockups on %s', id => {
   it('are imported once where they are sent again with their Idempotency-Key', async () => {
     const versions = [version(), version({ restoredFrom: 0 })];
     const given = JSON.stringify(file(mockup(), mockup({ versions })));
-    const attempt = (idempotencyKey: string) =>
-      client.importMockups(given, { ...alice, idempotencyKey });
+    const attempt = (idempotencyKey: string, caller = alice) =>
+      client.importMockups(given, { ...caller, idempotencyKey });
     const [first, second] = await attempt('dialog 1');
     const renamed = await client.updateMockup(
       first.id,
@@ -369,8 +381,11 @@ describe.each(databases.eachSupportedId())('files of mockups on %s', id => {
     const { items } = await client.listVersions(second.id, {}, alice);
     expect(items).toHaveLength(2);
     await attempt('dialog 2');
+    const bob = { token: mockCredentials.user.token(BOB) };
+    const [bobs] = await attempt('dialog 1', bob);
+    expect(bobs.owner).toBe(BOB);
     await expect(client.listMockups({}, alice)).resolves.toMatchObject({
-      totalItems: 4,
+      totalItems: 6,
     });
   });
 

@@ -37,6 +37,17 @@ describe.each(databases.eachSupportedId())(
     const latest = async () =>
       (await backend.alice.get(mockup)).body.latestVersion;
 
+    it('finds no version of another mockup, and changes nothing', async () => {
+      const other = await createMockup(backend);
+      const path = `/mockups/${other.body.id}`;
+      const theirs = `${path}/versions/${versionId}`;
+      const { bob } = backend;
+      expect((await bob.post(`${theirs}/restore`)).status).toBe(404);
+      const change = { versionTag: 'x' };
+      expect((await bob.patch(theirs, change)).status).toBe(404);
+      expect((await bob.get(path)).get('ETag')).toBe(other.get('ETag'));
+    });
+
     describe('POST /mockups/:id/versions/:vid/restore', () => {
       it('answers 201 with the new version, its address and an entity tag', async () => {
         const response = await backend.bob.post(`${version}/restore`);

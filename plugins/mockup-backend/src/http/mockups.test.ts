@@ -162,7 +162,11 @@ describe.each(databases.eachSupportedId())('mockup routes on %s', id => {
 
       await copy({ ...first, withHistory: false });
       await copy(first, 'dialog 2');
-      expect(await backend.knex('mockups')).toHaveLength(4);
+      const { body: bobs } = await backend.bob
+        .post(`${path}/duplicate`, first)
+        .set('Idempotency-Key', 'dialog 1');
+      expect(bobs.owner).toBe(BOB);
+      expect(await backend.knex('mockups')).toHaveLength(5);
     });
   });
 

@@ -281,15 +281,14 @@ describe.each(databases.eachSupportedId())('reviews on %s', id => {
 
     it('are made once, however often they are sent with a key, also as the last', async () => {
       await addComments(MOCKUP_LIMITS.comments - 1);
-      const attempt = (text: string) =>
-        backend.bob
-          .post(comments(), { text })
-          .set('Idempotency-Key', 'attempt');
+      const attempt = (text: string, caller = backend.bob) =>
+        caller.post(comments(), { text }).set('Idempotency-Key', 'attempt');
       const made = await attempt('Too wide');
       expect(made.status).toBe(201);
       const again = await attempt('Too wide');
       expect([again.status, again.body]).toEqual([201, made.body]);
       expect((await attempt('Too high')).status).toBe(409);
+      expect((await attempt('Too wide', backend.alice)).status).toBe(409);
     });
 
     it('are at most 500 on a mockup, also where several are made at once', async () => {

@@ -117,6 +117,19 @@ describe.each(databases.eachSupportedId())(
       },
     );
 
+    it('are made once in each tenant with the same Idempotency-Key', async () => {
+      const attempt = async (slug: string) => {
+        const { status, body } = await inTenant(slug)
+          .post('/mockups', { name: 'x' })
+          .set('Idempotency-Key', 'a key');
+        expect(status).toBe(201);
+        return body.id;
+      };
+      const made = await attempt('acme');
+      expect(await attempt('globex')).not.toBe(made);
+      expect(await attempt('acme')).toBe(made);
+    });
+
     it('are exported from their tenant, and imported into that of the request', async () => {
       await create('acme', 'hers');
       const exported = await inTenant('acme').get('/export');
