@@ -242,6 +242,7 @@ describe.each(databases.eachSupportedId())('invitations on %s', id => {
     const lost = await make({ role: 'admin' });
     const made = await make({ role: 'member', email: 'jane@example.com' });
     expect([lost.status, made.status]).toEqual([201, 201]);
+    expect(made.headers['cache-control']).toBe('no-store');
     const { token, link, sent, ...invitation } = made.body;
     const { body: listed } = await backend.admin.get('/acme/invitations');
     expect(listed).toEqual([invitation]);
@@ -257,6 +258,25 @@ describe.each(databases.eachSupportedId())('invitations on %s', id => {
     await make({ role: 'member' }, 'another');
     expect((await make({ role: 'member' }, '')).status).toBe(400);
     expect((await backend.admin.get('/acme/invitations')).body).toHaveLength(3);
+  });
+
+  it('are at most 500 of a tenant, however many are made at once', async () => {
+    await database.client.query(
+      `insert into tenant_invitations
+         (invitation_id, tenant_id, token_hash, role, created_by, expires_at)
+       select gen_random_uuid(), tenant_id, sha256(n::text::bytea), 'viewer', 'test',
+              now() + interval '1 day'
+         from tenants, generate_series(1, 497) n where tenant_slug = 'acme'`,
+    );
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, () =>
+        backend.admin.post('/acme/invitations', { role: 'viewer' }),
+      ),
+    );
+    expect(answers.map(({ status }) => status).sort()).toEqual([
+      ...Array(3).fill(201),
+      ...Array(17).fill(409),
+    ]);
   });
 
   it('with an address, only the user accepts who has it in the identity catalog', async () => {

@@ -85,7 +85,7 @@ describe.each(databases.eachSupportedId().slice(-1))(
     const get = async (
       caller: Caller,
       slug?: string,
-    ): Promise<{ status: number; text: string; body: any }> => {
+    ): Promise<{ status: number; text: string; body: any; headers: any }> => {
       const request = caller.get('/mine/current');
       return slug === undefined ? request : request.set('X-Tenant-Slug', slug);
     };
@@ -102,9 +102,10 @@ describe.each(databases.eachSupportedId().slice(-1))(
     });
 
     it('says what the tenant is to a member, and what works in it', async () => {
-      const { status, body } = await get(user(JANE), 'acme');
-      expect([status, body]).toEqual([
+      const { status, headers, body } = await get(user(JANE), 'acme');
+      expect([status, headers['cache-control'], body]).toEqual([
         200,
+        'no-store',
         {
           tenant_slug: 'acme',
           tenant_name: 'Acme',

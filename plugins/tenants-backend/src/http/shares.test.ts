@@ -101,6 +101,12 @@ describe.each(databases.eachSupportedId())('shares on %s', id => {
       'got "default"',
     ],
     [
+      'its own tenant as a target',
+      '/acme',
+      { ...share, targets: ['acme'] },
+      'got "acme"',
+    ],
+    [
       'a deleted target',
       '/acme',
       { ...share, targets: ['globex', 'gone'] },

@@ -36,6 +36,27 @@ describe.each(databases.eachSupportedId())('/api/tenants on %s', id => {
     body.error.message,
   ];
 
+  it.each([
+    ['post', '/', 100],
+    ['patch', '/acme', 100],
+    ['put', '/acme/members/user:default%2Fa', 10],
+    ['post', '/acme/invitations', 10],
+    ['post', '/mine/accepted-invitations', 10],
+    ['put', '/acme/sign-in', 100],
+    ['post', '/acme/shares', 200],
+    ['put', '/acme/catalog-config', 256],
+  ] as const)(
+    'takes no larger body than it says: %s %s, %d KiB',
+    async (method, path, most) => {
+      const statusOf = async (bytes: number) => {
+        const body = { x: 'x'.repeat(bytes - '{"x":""}'.length) };
+        return (await backend.admin[method](path, body)).status;
+      };
+      expect(await statusOf(most * 1024)).toBe(400);
+      expect(await statusOf(most * 1024 + 1)).toBe(413);
+    },
+  );
+
   describe('POST /', () => {
     it('answers 201 with the row, and where it is', async () => {
       const response = await backend.admin.post('', {
