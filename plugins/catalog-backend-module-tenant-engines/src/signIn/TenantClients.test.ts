@@ -7,16 +7,19 @@ import { TenantClients } from './TenantClients';
 describe('the clients of the providers of tenants', () => {
   let asked: number;
   let isDown: boolean;
+  /** The issuer of the metadata, in place of the server. */
+  let issuer: string | undefined;
   let server: TestServer;
   let clients: TenantClients;
 
   beforeEach(async () => {
     asked = 0;
     isDown = false;
+    issuer = undefined;
     server = await new TestServer((_req, res) => {
       asked += 1;
       res.writeHead(isDown ? 500 : 200, { 'content-type': 'application/json' });
-      res.end(JSON.stringify({ issuer: server.url }));
+      res.end(JSON.stringify({ issuer: issuer ?? server.url }));
     }).listen();
     clients = new TenantClients({
       signIns: {
@@ -73,6 +76,11 @@ describe('the clients of the providers of tenants', () => {
     await jest.advanceTimersByTimeAsync(1_000);
     await use('acme');
     expect(asked).toBe(2);
+  });
+
+  it('are none of a provider whose metadata name another issuer', async () => {
+    issuer = 'https://id.example.com';
+    await expect(use('acme')).rejects.toThrow('another issuer');
   });
 
   it('ask again after a failure', async () => {

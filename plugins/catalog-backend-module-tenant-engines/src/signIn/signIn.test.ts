@@ -27,6 +27,8 @@ import type { PutTenantSignIn } from 'backstage-plugin-tenants-common';
 import { once } from 'events';
 import { request } from 'http';
 import { text } from 'stream/consumers';
+import { personOf } from './claims';
+import { flowSecretsOf } from './flowSecrets';
 import { tenantSignIn } from './module';
 
 const databases = createTestDatabases({ versions: 'newest' });
@@ -177,6 +179,35 @@ class Browser {
 const userOf = (answer: any) =>
   (answer.response ?? answer).backstageIdentity?.identity.userEntityRef ??
   (answer.error?.message as string);
+
+it('an attempt has secrets of its browser, tenant and provider', () => {
+  const attempt = { browserNonce: 'a', tenantId: 'b', issuer: 'c' };
+  const secrets = [
+    flowSecretsOf('key', attempt),
+    flowSecretsOf('another', attempt),
+    ...Object.keys(attempt).map(key =>
+      flowSecretsOf('key', { ...attempt, [key]: 'x' }),
+    ),
+  ].flatMap(each => Object.values(each));
+  expect(new Set(secrets).size).toBe(10);
+});
+
+it('an address is the name of a user where only one domain can follow', () => {
+  const nameOf = (preferred_username: string, ...domains: string[]) => {
+    const provider = { allowed_domains: domains } as PutTenantSignIn;
+    const email = `x@${domains[0]}`;
+    const claims = { preferred_username, email, email_verified: true };
+    return personOf(provider, claims).name;
+  };
+  expect(nameOf('Jane@acme.example', 'acme.example')).toBe('jane');
+  for (const refused of [
+    () => nameOf('jane@other.example', 'acme.example'),
+    () => nameOf('jane@x@acme.example', 'acme.example'),
+    () => nameOf('jane@acme.example', 'acme.example', 'other.example'),
+  ]) {
+    expect(refused).toThrow('is not the name of a user');
+  }
+});
 
 describe.each(databases.eachSupportedId())(
   "sign-in of a tenant's own, on %s",
