@@ -299,6 +299,31 @@ describe('the editor by the keyboard', () => {
     expect(items()).toEqual([]);
   });
 
+  it('goes among the components by arrow keys, and past them by Tab', async () => {
+    await open(new Backend(item('a', 0, 0, 'Hello')));
+    focus(button('Add Header'));
+    await press('{ArrowDown}{ArrowRight}');
+    expect(button('Add Image')).toHaveFocus();
+    await press('{ArrowUp}');
+    expect(button('Add Text')).toHaveFocus();
+    await press('{Tab}');
+    expect(option(/Hello/)).toHaveFocus();
+    await press('{Shift>}{Tab}{/Shift}');
+    expect(button('Add Text')).toHaveFocus();
+    await press('{Home}{ArrowUp}');
+    expect(button('Add Header')).toHaveFocus();
+    await press('{End}');
+    expect(button('Add Tabs')).toHaveFocus();
+    // So do the tools, without those that can't be pressed now.
+    focus(option(/Hello/));
+    await press(' ');
+    focus(button('Cut'));
+    await press('{ArrowRight}');
+    expect(button('Copy')).toHaveFocus();
+    await press('{Home}');
+    expect(button('Cut')).toHaveFocus();
+  });
+
   it('calls an item by the beginning of its text, without half of a character', async () => {
     await open(new Backend(item('a', 0, 0, `a${'🙂'.repeat(30)}`)));
     expect(items()).toEqual([

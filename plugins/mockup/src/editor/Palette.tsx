@@ -1,9 +1,11 @@
 import { useTranslationRef } from '@backstage/frontend-plugin-api';
 import { Text } from '@backstage/ui';
 import { RiPuzzleLine } from '@remixicon/react';
+import { useState } from 'react';
 import type { MockupComponent } from '../components/registry/MockupComponentBlueprint';
 import { mockupTranslationRef } from '../translation';
 import styles from './editor.module.css';
+import { focusByArrows } from './focusByArrows';
 
 /** What can be added to a mockup. */
 export function Palette(props: {
@@ -14,6 +16,8 @@ export function Palette(props: {
 }) {
   const { components, onAdd, onDrag } = props;
   const { t } = useTranslationRef(mockupTranslationRef);
+  /** Where Tab stops: each of them would be a long way to the canvas. */
+  const [stop, setStop] = useState(0);
   return (
     <section className={styles.palette} aria-labelledby="mockup-palette">
       <h2 id="mockup-palette" className={styles.heading}>
@@ -22,31 +26,38 @@ export function Palette(props: {
       <Text as="p" color="secondary">
         {t('editor.palette.help')}
       </Text>
-      <ul className={styles.components}>
-        {components.map(component => (
-          <li key={component.name}>
-            <button
-              type="button"
-              className={styles.component}
-              draggable
-              aria-label={t('editor.palette.add', { title: component.title })}
-              onClick={() => onAdd(component)}
-              onDragStart={event => {
-                // Without any data Firefox drags nothing.
-                event.dataTransfer.setData('text/plain', component.title);
-                event.dataTransfer.effectAllowed = 'copy';
-                onDrag(component);
-              }}
-              onDragEnd={() => onDrag(undefined)}
-            >
-              <span aria-hidden className={styles.icon}>
-                {component.icon ?? <RiPuzzleLine size={16} />}
-              </span>
-              {component.title}
-            </button>
-          </li>
+      <div
+        role="toolbar"
+        aria-orientation="vertical"
+        aria-labelledby="mockup-palette"
+        className={styles.components}
+        onKeyDown={focusByArrows}
+      >
+        {components.map((component, at) => (
+          <button
+            key={component.name}
+            type="button"
+            className={styles.component}
+            draggable
+            aria-label={t('editor.palette.add', { title: component.title })}
+            tabIndex={at === stop ? 0 : -1}
+            onFocus={() => setStop(at)}
+            onClick={() => onAdd(component)}
+            onDragStart={event => {
+              // Without any data Firefox drags nothing.
+              event.dataTransfer.setData('text/plain', component.title);
+              event.dataTransfer.effectAllowed = 'copy';
+              onDrag(component);
+            }}
+            onDragEnd={() => onDrag(undefined)}
+          >
+            <span aria-hidden className={styles.icon}>
+              {component.icon ?? <RiPuzzleLine size={16} />}
+            </span>
+            {component.title}
+          </button>
         ))}
-      </ul>
+      </div>
     </section>
   );
 }

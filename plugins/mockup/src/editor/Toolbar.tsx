@@ -22,6 +22,7 @@ import { keepFocus } from '@internal/pages';
 import type { Dispatch, ReactElement, ReactNode } from 'react';
 import { mockupTranslationRef } from '../translation';
 import styles from './editor.module.css';
+import { focusByArrows } from './focusByArrows';
 import type { EditorAction, EditorState } from './model/editorReducer';
 
 /** Widths of the previews, in pixels; nothing where it is the width of the page. */
@@ -80,6 +81,7 @@ export function Toolbar(props: {
         role="toolbar"
         aria-label={t('editor.toolbar.label')}
         className={styles.tools}
+        onKeyDown={focusByArrows}
       >
         {!isReadOnly && (
           <>
