@@ -129,7 +129,15 @@ function lazyOf(
 ): ComponentType<MockupComponentProps> {
   let found = lazies.get(component);
   if (!found) {
-    found = lazy(async () => ({ default: await component.loader() }));
+    found = lazy(async () => {
+      try {
+        return { default: await component.loader() };
+      } catch (error) {
+        // Otherwise no later drawing would ask for it again.
+        lazies.delete(component);
+        throw error;
+      }
+    });
     lazies.set(component, found);
   }
   return found;

@@ -177,6 +177,22 @@ describe('the drawing of a layout', () => {
     },
   );
 
+  it('asks again for the code of a component that has not come', async () => {
+    jest.spyOn(console, 'error').mockImplementation(() => {});
+    const { loader } = component({});
+    const kpi = component({
+      loader: jest
+        .fn(loader)
+        .mockRejectedValueOnce(new Error('Loading chunk 7 failed')),
+    });
+    const items = [item('kpi', { label: 'Deployments' })];
+    const { unmount } = await render(items, [kpi]);
+    expect(await screen.findByText(/Loading chunk 7 failed/)).toBeVisible();
+    unmount();
+    await render(items, [kpi]);
+    expect(await screen.findByText('Deployments')).toBeVisible();
+  });
+
   it('keeps an error of one component from the others, until it can be drawn', async () => {
     jest.spyOn(console, 'error').mockImplementation(() => {});
     const kpi = component({
