@@ -4,7 +4,7 @@ import {
   useRouteRef,
   useTranslationRef,
 } from '@backstage/frontend-plugin-api';
-import { statusOf, UnreadPage, useRead } from '@internal/pages';
+import { ifThere, statusOf, UnreadPage, useRead } from '@internal/pages';
 import type { MockupWithLatestVersion } from 'backstage-plugin-mockup-common';
 import type { ReactNode } from 'react';
 import { mockupApiRef } from '../api';
@@ -54,7 +54,11 @@ export function HistoryFrame<TValue>(props: {
     failed: t('history.failed'),
   };
   const state = useRead(async () => {
-    const [read, more] = await Promise.all([api.getMockup(mockupId), load()]);
+    const [read, more] = await Promise.all([
+      api.getMockup(mockupId),
+      // What belongs to a mockup is missing with it.
+      ifThere(load()),
+    ]);
     return { read, more };
   }, [api, mockupId]);
   const { read, more } = state.value ?? {};

@@ -1,7 +1,7 @@
 import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
 import { usePermission } from '@backstage/plugin-permission-react';
 import { Checkbox, Text } from '@backstage/ui';
-import { Failure, Loaded, useRead, useTask } from '@internal/pages';
+import { Failure, Loaded, SlowNote, useRead, useTask } from '@internal/pages';
 import { mockupReviewRequirePermission } from 'backstage-plugin-mockup-common';
 import { useState } from 'react';
 import { mockupApiRef } from '../api';
@@ -18,7 +18,7 @@ export function ReviewSetting() {
     async () => (allowed ? api.getSettings() : undefined),
     [api, allowed],
   );
-  const { failure, run } = useTask();
+  const { isPending, failure, run } = useTask();
   const [said, setSaid] = useState('');
   if (!allowed) {
     return null;
@@ -40,6 +40,7 @@ export function ReviewSetting() {
         )}
       </Loaded>
       <div role="status">{said && <Text as="p">{said}</Text>}</div>
+      <SlowNote isPending={isPending} />
       {failure && <Failure {...failure} />}
     </>
   );

@@ -17,6 +17,7 @@ import { Route, Routes } from 'react-router-dom';
 import { componentThatShows } from '../__testUtils__/components';
 import {
   itemOf,
+  method,
   mockupOf,
   refusal,
   seriousProblems,
@@ -56,15 +57,15 @@ class Backend {
   };
 
   readonly api = {
-    getMockup: async () => ({
+    getMockup: method('getMockup', async () => ({
       mockup: { ...this.mockup, latestVersion: this.version },
       etag: '"1"',
-    }),
+    })),
     listVersions: async () => ({ items: [this.version], totalItems: 1 }),
     getVersion: async () => this.version,
     listPages: async () => [],
     listPagesOf: async () => [],
-    listComments: async () => this.comments,
+    listComments: method('listComments', async () => this.comments),
     createComment: jest.fn(
       async (
         _: string,
@@ -182,6 +183,18 @@ describe('the comments of a mockup', () => {
       backend.api.createComment.mock.calls.map(([, request]) => request),
     ).toEqual([{ text: 'Too wide' }, { text: 'No date', item: 'h' }]);
     expect(await seriousProblems()).toEqual([]);
+  });
+
+  it('are those of a mockup that is there', async () => {
+    const backend = new Backend();
+    backend.api.getMockup.mockResolvedValue(undefined);
+    const missing = await refusal(404, 'NotFoundError', 'No such mockup');
+    backend.api.listComments.mockRejectedValue(missing);
+    await backend.renderComments();
+    expect(await screen.findByRole('alert')).toHaveTextContent(
+      'There is no such mockup, or you may not see it.',
+    );
+    expect(screen.getByRole('link', { name: 'All mockups' })).toBeVisible();
   });
 
   it('are of no item whose name no comment can have', async () => {
@@ -340,6 +353,21 @@ describe('a version', () => {
 });
 
 describe('a tenant', () => {
+  afterEach(() => jest.useRealTimers());
+
+  it('is told that the backend takes long for what was decided', async () => {
+    const backend = new Backend();
+    backend.api.updateSettings.mockReturnValue(new Promise(() => {}));
+    await backend.render('/pages');
+    const box = await screen.findByRole('checkbox', {
+      name: /^Publish only versions/,
+    });
+    jest.useFakeTimers();
+    act(() => box.click());
+    act(() => jest.advanceTimersByTime(5_000));
+    expect(screen.getByText(/has not answered yet/)).toBeVisible();
+  });
+
   it('demands a review where somebody who may decides so', async () => {
     const backend = new Backend();
     backend.api.getSettings.mockRejectedValueOnce(new TypeError('No answer'));

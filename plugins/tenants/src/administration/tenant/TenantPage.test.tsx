@@ -239,6 +239,20 @@ describe('the page of a tenant', () => {
     expect(screen.queryByText('The tenant is restored.')).toBeNull();
   });
 
+  it('says that the backend takes long to restore it', async () => {
+    const api = mockRegistry();
+    api.getTenant.mockResolvedValue(
+      tenantOf('acme', { deleted_at: '2026-11-21T10:00:00.000Z' }),
+    );
+    api.restoreTenant.mockReturnValue(new Promise(() => {}));
+    await renderPages(api, '/acme');
+    await screen.findByText('This tenant is deleted');
+    jest.useFakeTimers();
+    act(() => button('Restore tenant').click());
+    act(() => jest.advanceTimersByTime(5_000));
+    expect(screen.getByText(/has not answered yet/)).toBeVisible();
+  });
+
   it('changes what was edited, and nothing else', async () => {
     const api = mockRegistry();
     await renderPages(api, '/acme');
@@ -354,5 +368,15 @@ describe('the page of a tenant', () => {
     }
     // It would be refused, which the console of the browser tells about.
     expect(api.getTenant).not.toHaveBeenCalled();
+  });
+
+  it('is for those who do not administer it as if it were missing', async () => {
+    const api = mockRegistry();
+    api.getTenant.mockRejectedValue(await refusal(403, 'NotAllowedError', ''));
+    await renderPages(api, '/acme', OF_NO_ADMINISTRATOR);
+    expect(await screen.findByRole('alert')).toHaveTextContent(
+      'There is no tenant “acme”It does not exist, or you may not see it.',
+    );
+    expect(screen.getByRole('link', { name: 'All tenants' })).toBeVisible();
   });
 });

@@ -11,6 +11,7 @@ import {
   Failure,
   Moment,
   PageHeader,
+  SlowNote,
   UnreadPage,
   useTask,
 } from '@internal/pages';
@@ -264,6 +265,7 @@ function DeletedTenant(props: {
               }
             />
           </div>
+          <SlowNote isPending={isPending} />
           {failure && <Failure {...failure} />}
         </Flex>
       </Container>

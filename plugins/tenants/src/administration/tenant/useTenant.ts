@@ -1,5 +1,5 @@
 import { useApi } from '@backstage/frontend-plugin-api';
-import { useRead } from '@internal/pages';
+import { statusOf, useRead } from '@internal/pages';
 import type {
   Tenant,
   TenantsApi,
@@ -44,8 +44,16 @@ async function findRow(
   tenantsApi: TenantsApi,
   slug: string,
 ): Promise<VisibleTenant | undefined> {
-  const row = await tenantsApi.getTenant(slug);
-  return row && { slug, name: row.tenant_name, row };
+  try {
+    const row = await tenantsApi.getTenant(slug);
+    return row && { slug, name: row.tenant_name, row };
+  } catch (error) {
+    // As if it were missing: trying again does not help.
+    if (statusOf(error) !== 403) {
+      throw error;
+    }
+    return undefined;
+  }
 }
 
 /** How often the page looks, while it expects a change. */
