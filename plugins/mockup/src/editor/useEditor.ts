@@ -46,7 +46,7 @@ export function useEditor(opened: () => Content, titleOf: TitleOf) {
 }
 
 /** What an item is called. */
-export type TitleOf = (item: LayoutItem) => string;
+type TitleOf = (item: LayoutItem) => string;
 
 function useDescription(titleOf: TitleOf) {
   const { t } = useTranslationRef(mockupTranslationRef);

@@ -1,8 +1,8 @@
 import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
 import { Select } from '@backstage/ui';
+import { ReadFailure, useRead } from '@internal/pages';
 import type { LayoutItem } from 'backstage-plugin-mockup-common';
 import { useState } from 'react';
-import useAsync from 'react-use/esm/useAsync';
 import { mockupApiRef } from '../api';
 import { mockupTranslationRef } from '../translation';
 import { DetailsDialog } from './DetailsDialog';
@@ -26,10 +26,10 @@ export function CreateDialog(props: {
   const api = useApi(mockupApiRef);
   const { create, idOf } = useNewMockup();
   const [choice, setChoice] = useState<string>('empty');
-  const { value: pages = [] } = useAsync(() => api.listPages(), [api]);
+  const read = useRead(() => api.listPages(), [api]);
   const choices = [
     ...CHOICES.map(id => ({ id, label: t(`list.template.${id}`) })),
-    ...pages
+    ...(read.value ?? [])
       .filter(({ template }) => template)
       .map(({ path, title }) => ({ id: `${PAGE}${path}`, label: title })),
   ];
@@ -60,6 +60,7 @@ export function CreateDialog(props: {
         value={choice}
         onChange={next => setChoice(String(next))}
       />
+      <ReadFailure title={t('list.template.failed')} state={read} />
     </DetailsDialog>
   );
 }

@@ -136,6 +136,17 @@ describe('the import of a file', () => {
     expect(second).toEqual(first);
   });
 
+  it('asks nothing about the file before while it reads another one', async () => {
+    const api = mockApi(mockupOf('Start'));
+    await open(api);
+    await choose({ ...MOCKUP_FILE, mockups: [fileMockup('Start')] });
+    const update = await screen.findByRole('radio', { name: /Update/ });
+    api.listMockups.mockReturnValueOnce(new Promise(() => {}));
+    await choose({ ...MOCKUP_FILE, mockups: [fileMockup('Other')] });
+    await waitFor(() => expect(update).not.toBeInTheDocument());
+    expect(screen.getByRole('status', { name: 'Loading…' })).toBeVisible();
+  });
+
   it('doubles nothing where it cannot be found out what is here already', async () => {
     const api = mockApi(mockupOf('Start'));
     const onDone = await open(api);

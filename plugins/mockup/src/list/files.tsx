@@ -7,6 +7,7 @@ import { Radio, RadioGroup, Text } from '@backstage/ui';
 import {
   ActionDialog,
   Alert,
+  Loading,
   newIdempotencyKey,
   useRead,
 } from '@internal/pages';
@@ -62,12 +63,7 @@ export function ImportDialog(props: {
   const [isUpdate, setUpdate] = useState(true);
   const [idempotencyKey] = useState(newIdempotencyKey);
   const isMissing = isTried && !file;
-  const {
-    value: found,
-    loading,
-    error,
-    retry,
-  } = useRead(async () => {
+  const state = useRead(async () => {
     if (!file) {
       return undefined;
     }
@@ -75,6 +71,9 @@ export function ImportDialog(props: {
     const read = await readFile(file, userEntityRef);
     return read && { ...read, known: await findKnown(mockupApi, read.content) };
   }, [mockupApi, identityApi, file]);
+  const { loading, error, retry } = state;
+  // Of the file that is chosen now.
+  const found = loading ? undefined : state.value;
   const known = found?.known ?? [];
 
   async function importFile(chosen: File) {
@@ -141,6 +140,7 @@ export function ImportDialog(props: {
           </Text>
         )}
       </div>
+      {file && loading && <Loading height={40} />}
       {found?.dashboard && <DashboardNote dashboard={found.dashboard} />}
       {known.length > 0 && (
         <RadioGroup

@@ -27,6 +27,7 @@ export const listMessages = {
     team: 'The page of a team',
     scorecard: 'The page of a service',
     goldenPaths: 'An index of golden paths',
+    failed: 'The templates of the tenant could not be read',
     gone: 'The template is gone. Choose another one.',
   },
   choose: 'Choose {{name}}',

@@ -35,6 +35,7 @@ describe('templates', () => {
 
   it('are those of the tenant too, which may be gone meanwhile', async () => {
     const api = mockApi();
+    api.listPages.mockRejectedValueOnce(new TypeError('No answer'));
     api.listPages.mockResolvedValue([
       { path: 'ours', title: 'Our own', template: true },
       { path: 'start', title: 'No template' },
@@ -44,6 +45,11 @@ describe('templates', () => {
       <CreateDialog onCreated={onCreated} onClose={() => {}} />,
       { apis: [[mockupApiRef, api as unknown as MockupApi]] },
     );
+    expect(await screen.findByRole('alert')).toHaveTextContent(
+      'The templates of the tenant could not be read',
+    );
+    await userEvent.click(screen.getByRole('button', { name: 'Try again' }));
+    await waitFor(() => expect(screen.queryByRole('alert')).toBeNull());
     await userEvent.type(screen.getByRole('textbox', { name: /^Name/ }), 'B');
     await userEvent.click(screen.getByRole('button', { name: /Begin with/ }));
     await userEvent.click(

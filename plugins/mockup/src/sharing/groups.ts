@@ -2,7 +2,7 @@ import { parseEntityRef, stringifyEntityRef } from '@backstage/catalog-model';
 import { groupRefSchema } from 'backstage-plugin-mockup-common';
 
 /** What the user has typed for a group. */
-export type TypedGroup =
+type TypedGroup =
   | { group: string }
   | { problem: 'missing' | 'invalid' | 'otherKind' };
 

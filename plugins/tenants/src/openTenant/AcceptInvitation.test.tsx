@@ -1,8 +1,7 @@
 import { renderInTestApp } from '@backstage/frontend-test-utils';
-import { screen } from '@testing-library/react';
+import { act, screen } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
-import { refusal } from '@internal/pages/testUtils';
-import axe from 'axe-core';
+import { refusal, seriousProblems } from '@internal/pages/testUtils';
 import type { TenantsApi } from 'backstage-plugin-tenants-common';
 import { tenantsApiRef } from '../api';
 import { pageNavigation } from './OpenTenantContext';
@@ -38,6 +37,7 @@ const accept = async () =>
 describe('the page of an invitation', () => {
   beforeEach(() => jest.clearAllMocks());
   afterEach(() => {
+    jest.useRealTimers();
     window.history.pushState({}, '', '/');
     localStorage.clear();
   });
@@ -53,18 +53,26 @@ describe('the page of an invitation', () => {
     expect(api.acceptInvitation).not.toHaveBeenCalled();
     expect(api.getOpenTenant).not.toHaveBeenCalled();
     await accept();
-    expect(await screen.findByRole('status')).toHaveTextContent('Viewer');
+    const role = await screen.findByText('Your role there: Viewer.');
+    expect(role).toHaveAttribute('role', 'status');
     expect(api.acceptInvitation).toHaveBeenCalledWith(
       { token: 'the-token' },
       { tenantSlug: 'default' },
     );
-    const { violations } = await axe.run(document.body, {
-      rules: { 'color-contrast': { enabled: false } },
-    });
-    expect(violations.map(({ id }) => id)).toEqual([]);
+    expect(await seriousProblems()).toEqual([]);
     await userEvent.click(screen.getByRole('button', { name: 'Open Acme' }));
     expect(open).toHaveBeenCalledWith('/');
     expect(new BrowserPageTenant().slug).toBe('acme');
+  });
+
+  it('says so where the portal takes long', async () => {
+    api.acceptInvitation.mockReturnValue(new Promise(() => {}));
+    await render();
+    const button = await screen.findByRole('button', { name: 'Accept' });
+    jest.useFakeTimers();
+    act(() => button.click());
+    act(() => jest.advanceTimersByTime(5_000));
+    expect(screen.getByText(/has not answered yet/)).toBeVisible();
   });
 
   it('says what the portal says of one that can’t be accepted', async () => {

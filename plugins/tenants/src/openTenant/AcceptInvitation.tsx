@@ -1,6 +1,6 @@
 import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
 import { Button, Text } from '@backstage/ui';
-import { Failure, statusOf, useTask } from '@internal/pages';
+import { Failure, SlowNote, statusOf, useTask } from '@internal/pages';
 import type { Membership } from 'backstage-plugin-tenants-common';
 import { useState } from 'react';
 import { tenantsApiRef } from '../api';
@@ -58,6 +58,7 @@ export function AcceptInvitation() {
   return (
     <Notice title={t('openTenant.invitation.title')}>
       <Text as="p">{t('openTenant.invitation.text')}</Text>
+      <SlowNote isPending={isPending} />
       {failure && (
         <Failure
           {...failure}

@@ -5,7 +5,7 @@ import { BrowserPageTenant } from './PageTenant';
 import { tenantAddress } from './tenantAddress';
 
 /** What the parts of a page know of the tenant that is open in it. */
-export interface OpenTenantValue {
+interface OpenTenantValue {
   tenant: OpenTenant;
   /** Says that the app shows the tenant itself, until the returned function is called. */
   showsTenant(): () => void;

@@ -8,10 +8,9 @@ import {
   Flex,
   Text,
 } from '@backstage/ui';
-import { Alert, useTask } from '@internal/pages';
+import { Alert, ReadFailure, useRead, useTask } from '@internal/pages';
 import type { OpenTenant } from 'backstage-plugin-tenants-common';
 import { useState } from 'react';
-import useAsync from 'react-use/esm/useAsync';
 import { tenantsApiRef } from '../api';
 import { tenantsTranslationRef } from '../translation';
 import { isRefusal } from './decideTenant';
@@ -57,10 +56,11 @@ function Others({ onBack, onStay }: { onBack(): void; onStay(): void }) {
   const tenantsApi = useApi(tenantsApiRef);
   const { isPending, failure, run } = useTask();
   // Refused too where a hostname names the tenant: the portal's own host has them.
-  const { value: own, error } = useAsync(
+  const read = useRead(
     () => tenantsApi.listOwnTenants({ limit: 100 }, { tenantSlug: 'default' }),
     [tenantsApi],
   );
+  const { value: own, error } = read;
   const check = () =>
     run('', async () => {
       await tenantsApi.getOpenTenant();
@@ -73,7 +73,11 @@ function Others({ onBack, onStay }: { onBack(): void; onStay(): void }) {
           <Text as="p">{t('openTenant.gone.text')}</Text>
           <Text as="p">{t('openTenant.gone.keep')}</Text>
           {own && own.totalItems > 0 && <OwnTenants own={own} />}
-          {isRefusal(error) && <PortalLink />}
+          {isRefusal(error) ? (
+            <PortalLink />
+          ) : (
+            <ReadFailure title={t('openTenant.gone.failed')} state={read} />
+          )}
           <div role="status">
             {failure && (
               <Text as="p">

@@ -1,12 +1,10 @@
 import type { ConfigApi } from '@backstage/frontend-plugin-api';
+import { REFUSAL } from './decideTenant';
 import type { PageTenant } from './PageTenant';
 import { settingsOfBrowser } from './settingsOfBrowser';
 
 const HEADER = 'X-Tenant-Slug';
 const PLUGIN_ID = /\{\{\s*pluginId\s*\}\}/g;
-
-/** How the gate refuses a tenant, to the byte; no other 403 is this one. */
-const REFUSAL = '{"error":"Invalid tenant"}';
 
 /**
  * Middleware for `createFetchApi` of `@backstage/core-app-api`, for an app that has a `fetchApi`

@@ -6,7 +6,8 @@ import type {
 } from 'backstage-plugin-tenants-common';
 import { DEFAULT_TENANT_SLUG } from './tenantAddress';
 
-const REFUSAL = '{"error":"Invalid tenant"}';
+/** How the gate refuses a tenant, to the byte; no other 403 is this one. */
+export const REFUSAL = '{"error":"Invalid tenant"}';
 
 /** What becomes of a page after its user has signed in. */
 export type Decision =

@@ -46,6 +46,7 @@ export const openTenantMessages = {
     title: 'You can no longer enter {{name}}',
     text: 'The portal now refuses this page. The tenant may have been deleted, or you may no longer be a member of it.',
     keep: 'What you typed can no longer be saved. Copy what you need before you leave.',
+    failed: 'Your other tenants could not be listed',
     stay: 'Stay on this page',
     check: 'Check again',
     stillRefused: 'The portal still refuses this page.',

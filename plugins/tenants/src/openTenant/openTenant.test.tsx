@@ -413,7 +413,15 @@ describe('a page whose tenant is refused while it is open', () => {
   it('goes on where the portal lets it in again', async () => {
     const pageTenant = await render(form);
     await screen.findByLabelText('Note');
+    tenantsApi.listOwnTenants.mockRejectedValueOnce(new TypeError('No answer'));
     act(() => pageTenant.refuse());
+    expect(
+      await screen.findByText('Your other tenants could not be listed'),
+    ).toBeVisible();
+    await userEvent.click(screen.getByRole('button', { name: 'Try again' }));
+    expect(
+      await screen.findByRole('button', { name: 'Initech' }),
+    ).toBeVisible();
     tenantsApi.getOpenTenant.mockRejectedValueOnce(await refusal());
     const check = await screen.findByRole('button', { name: 'Check again' });
     await userEvent.click(check);

@@ -34,12 +34,7 @@ export interface EntityTableProps extends EntityListProps {
   columns?: EntityColumn[];
 }
 
-export type EntityColumn =
-  | 'kind'
-  | 'type'
-  | 'lifecycle'
-  | 'owner'
-  | 'description';
+type EntityColumn = 'kind' | 'type' | 'lifecycle' | 'owner' | 'description';
 
 export function EntityTablePiece(
   input: MockupComponentProps<EntityTableProps, FoundEntities>,

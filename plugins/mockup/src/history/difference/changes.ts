@@ -7,13 +7,7 @@ import {
 import { inOrder } from '../../components/grid';
 
 /** What can differ in an item that both layouts have, in the order in which it is said. */
-export const CHANGES = [
-  'moved',
-  'resized',
-  'component',
-  'props',
-  'other',
-] as const;
+const CHANGES = ['moved', 'resized', 'component', 'props', 'other'] as const;
 
 /** What has happened to an item. */
 export type Kind = 'added' | 'removed' | (typeof CHANGES)[number];

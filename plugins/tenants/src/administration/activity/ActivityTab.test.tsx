@@ -61,7 +61,7 @@ describe('ActivityTab', () => {
     expect(screen.getByRole('status')).toHaveTextContent('2 events shown');
     expect(screen.getByText('put-tenant-member')).toBeInTheDocument();
     expect(screen.getByText('NotAllowedError: no')).toBeInTheDocument();
-    expect(screen.getByText(/Nobody had signed in/)).toBeInTheDocument();
+    expect(screen.getByText(/Not signed in/)).toBeInTheDocument();
     expect(listAudit).toHaveBeenLastCalledWith('acme', {
       limit: 50,
       cursor: 'next',

@@ -20,7 +20,7 @@ export const activityMessages = {
   none: 'Nothing has happened in this tenant yet.',
   noMatch: 'Nothing matches this search.',
   more: 'Show more',
-  nobody: 'Nobody had signed in',
+  nobody: 'Not signed in',
   details: 'Details',
   at: 'Time',
   plugin: 'Plugin',

@@ -158,6 +158,16 @@ describe('the list of tenants', () => {
     await waitFor(() => expect(api.deleteTenant).toHaveBeenCalledWith('acme'));
   });
 
+  it('offers to create a tenant also where the others cannot be read', async () => {
+    const api = mockRegistry();
+    api.listTenantSummaries.mockRejectedValue(new TypeError('No answer'));
+    await renderPages(api, '/');
+    expect(await screen.findByRole('alert')).toHaveTextContent(
+      'The tenants could not be read',
+    );
+    expect(screen.getByRole('button', { name: 'Create tenant' })).toBeVisible();
+  });
+
   it('has for an admin of some tenants those alone', async () => {
     const api = mockRegistry();
     api.listOwnTenants.mockResolvedValue({

@@ -42,18 +42,23 @@ import { tenantsTranslationRef } from '../../translation';
 import styles from '../administration.module.css';
 import { State } from '../State';
 import { CreateTenantDialog } from './CreateTenantDialog';
-import { CHOICES, PAGE_SIZE, useTenantRows } from './useTenantRows';
+import {
+  CHOICES,
+  PAGE_SIZE,
+  useReadsAllTenants,
+  useTenantRows,
+} from './useTenantRows';
 
 /** The tenants of the portal, as far as the user administers them. */
 export function TenantList() {
   const { t } = useTranslationRef(tenantsTranslationRef);
   const [query, setQuery] = useListQuery(CHOICES);
   const tenants = useTenantRows(query);
-  const rows = tenants.value;
+  const areAll = useReadsAllTenants();
   const [isCreating, setCreating] = useState(false);
   const navigate = useNavigate();
 
-  const createButton = rows?.of === 'all' && (
+  const createButton = areAll && (
     <Button
       iconStart={<RiAddLine aria-hidden />}
       onPress={() => setCreating(true)}
@@ -64,7 +69,7 @@ export function TenantList() {
   return (
     <>
       <PageHeader
-        title={t(rows?.of === 'own' ? 'list.ownTitle' : 'list.title')}
+        title={t(areAll ? 'list.title' : 'list.ownTitle')}
         customActions={createButton}
       />
       {isCreating && (
@@ -81,7 +86,7 @@ export function TenantList() {
               onSearch={search => setQuery({ search }, 'replace')}
               placeholder={t('list.placeholder')}
             />
-            {rows?.of !== 'own' &&
+            {areAll &&
               (['state', 'order'] as const).map(choice => (
                 <Select
                   key={choice}
@@ -95,7 +100,7 @@ export function TenantList() {
                 />
               ))}
           </Flex>
-          {rows?.of === 'all' && query.state === 'with_errors' && (
+          {areAll && query.state === 'with_errors' && (
             <Text as="p" color="secondary">
               {t('list.searchesErrors')}
             </Text>
@@ -142,7 +147,7 @@ export function TenantList() {
   );
 
   function noneText() {
-    if (rows?.of === 'own') {
+    if (!areAll) {
       return t('list.ownNone');
     }
     return t(query.state === 'active' ? 'list.none' : 'list.noneInState');

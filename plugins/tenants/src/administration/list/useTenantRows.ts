@@ -2,6 +2,7 @@ import { useApi } from '@backstage/frontend-plugin-api';
 import { type useListQuery, useRead } from '@internal/pages';
 import type {
   Membership,
+  Page,
   TenantsApi,
   TenantSummary,
 } from 'backstage-plugin-tenants-common';
@@ -28,18 +29,11 @@ export const CHOICES = {
 
 type ListQuery = ReturnType<typeof useListQuery<typeof CHOICES>>[0];
 
-export interface TenantRows {
-  /** Whether the list has all tenants, or those alone that the user is an admin of. */
-  of: 'all' | 'own';
-  items: (Membership | TenantSummary)[];
-  totalItems: number;
-}
-
 /** A part of the list. Only the answer to the last request counts. */
 export function useTenantRows({ search, state, order, page }: ListQuery) {
   const tenantsApi = useApi(tenantsApiRef);
   const readsAll = useReadsAllTenants();
-  return useRead(() => {
+  return useRead<Page<Membership | TenantSummary>>(() => {
     const load = readsAll ? loadRows : loadOwnRows;
     return load(tenantsApi, { search, state, order, page });
   }, [tenantsApi, readsAll, search, state, order, page]);
@@ -53,21 +47,20 @@ export function useReadsAllTenants(): boolean {
 async function loadRows(
   tenantsApi: TenantsApi,
   { search, state, order, page }: ListQuery,
-): Promise<TenantRows> {
-  const found = await tenantsApi.listTenantSummaries({
+): Promise<Page<TenantSummary>> {
+  return tenantsApi.listTenantSummaries({
     limit: PAGE_SIZE,
     offset: (page - 1) * PAGE_SIZE,
     ...(search && { search }),
     ...(state !== 'active' && { state }),
     ...(order !== 'slug' && { orderBy: order }),
   });
-  return { of: 'all', ...found };
 }
 
 async function loadOwnRows(
   tenantsApi: TenantsApi,
   { search, page }: ListQuery,
-): Promise<TenantRows> {
+): Promise<Page<Membership>> {
   const offset = (page - 1) * PAGE_SIZE;
   const text = search.toLowerCase();
   const items = (await listOwn(tenantsApi)).filter(
@@ -75,7 +68,6 @@ async function loadOwnRows(
       tenant_slug.includes(text) || tenant_name.toLowerCase().includes(text),
   );
   return {
-    of: 'own',
     items: items.slice(offset, offset + PAGE_SIZE),
     totalItems: items.length,
   };

@@ -5,6 +5,7 @@ import {
   messageOf,
   NOTHING_PICKED,
   type Picked,
+  SlowNote,
   statusOf,
   useTask,
 } from '@internal/pages';
@@ -82,6 +83,7 @@ export function AddMember(props: {
           {t('members.add.submit')}
         </Button>
       </form>
+      <SlowNote isPending={isPending} />
       {failure && !isOfField && (
         <Box mt="4">
           <Failure {...failure} />

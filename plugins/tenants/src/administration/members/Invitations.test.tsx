@@ -85,7 +85,7 @@ describe('Invitations', () => {
       }),
     ]);
     expect(await rowOf(/jane@example.com/)).toHaveTextContent('Open, ends');
-    expect(await rowOf(/Whoever has the link/)).toHaveTextContent(
+    expect(await rowOf(/Anybody with the link/)).toHaveTextContent(
       'Accepted by user:default/john',
     );
     expect(await seriousProblems()).toEqual([]);
@@ -185,7 +185,7 @@ describe('Invitations', () => {
 
   it('revokes after a question', async () => {
     const api = await render([invitation()]);
-    const row = await rowOf(/Whoever has the link/);
+    const row = await rowOf(/Anybody with the link/);
     await userEvent.click(within(row).getByRole('button'));
     const dialog = await screen.findByRole('dialog');
     expect(dialog).toHaveTextContent('Nobody can accept it then');

@@ -124,6 +124,8 @@ describe('MembersTab', () => {
   });
 
   describe('adding', () => {
+    afterEach(() => jest.useRealTimers());
+
     it('adds whom one picks, by the principal', async () => {
       const api = registry();
       api.findPrincipals.mockResolvedValue(found(PETER));
@@ -139,6 +141,18 @@ describe('MembersTab', () => {
         role: 'member',
       });
       expect(field()).toHaveValue('');
+    });
+
+    it('says that the backend takes long to add somebody', async () => {
+      const api = registry();
+      await render(api);
+      api.putMember.mockReturnValue(new Promise(() => {}));
+      await userEvent.type(field(), 'user:default/jane');
+      await userEvent.tab();
+      jest.useFakeTimers();
+      act(() => screen.getByRole('button', { name: 'Add' }).click());
+      act(() => jest.advanceTimersByTime(5_000));
+      expect(screen.getByText(/has not answered yet/)).toBeVisible();
     });
 
     it('shows who is added while the members are being read', async () => {

@@ -6,7 +6,7 @@ export const membersMessages = {
   found_one: '{{count}} member',
   found_other: '{{count}} members',
   failed: 'The members could not be loaded',
-  none: 'Nobody is a member yet. Until you add somebody, only those whom the operator lists in tenancy.admins may enter this tenant.',
+  none: 'There are no members yet. Until you add one, only users listed in tenancy.admins may enter this tenant.',
   columns: {
     member: 'Member',
     role: 'Role',
@@ -57,11 +57,11 @@ export const membersMessages = {
   invitations: {
     title: 'Invitations',
     explanation:
-      'Whoever signs in and opens the link of an invitation becomes a member, once. With an address, only the person who has it can.',
+      'The first person who signs in and opens the link of an invitation becomes a member. With an address, only the person at that address can.',
     failed: 'The invitations could not be loaded',
     none: 'Nobody has been invited yet.',
     more: 'The newest {{shown}} of {{total}} are shown.',
-    anybody: 'Whoever has the link',
+    anybody: 'Anybody with the link',
     columns: { for: 'For', state: 'State' },
     states: {
       open: 'Open, ends',
@@ -73,7 +73,7 @@ export const membersMessages = {
       title: 'Invite somebody',
       email: 'E-mail address (optional)',
       emailHint:
-        'The one that the portal has of this person. Without it, whoever has the link can accept.',
+        'The one that the portal has of this person. Without it, anybody with the link can accept.',
       days: 'Can be accepted for',
       day_one: '{{count}} day',
       day_other: '{{count}} days',

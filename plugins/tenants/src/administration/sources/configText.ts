@@ -10,7 +10,7 @@ export interface ConfiguredLocation {
 }
 
 /** What a text says. */
-export type ParsedConfig =
+type ParsedConfig =
   | { config: CatalogConfig; problem?: undefined }
   | { config?: undefined; problem: { line: number; message: string } };
 

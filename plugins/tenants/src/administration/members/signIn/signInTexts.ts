@@ -21,7 +21,7 @@ export const isOptional = (field: TextField) =>
   !['issuer', 'client_id', 'client_secret'].includes(field);
 
 export type TextField = (typeof TEXT_FIELDS)[number];
-export type SignInTexts = Record<TextField, string>;
+type SignInTexts = Record<TextField, string>;
 
 const FILE = /^\$file:\s*/;
 
