@@ -189,7 +189,11 @@ export function testMockups(): void {
         versions: [[HEADER]],
       });
       const { keyboard } = page;
-      await visitor.tabTo(page.getByRole('button', { name: 'Add Button' }));
+      await visitor.tabTo(page.getByRole('button', { name: 'Add Header' }));
+      for (const name of ['Add Text', 'Add Image', 'Add Button']) {
+        await keyboard.press('ArrowDown');
+        await page.locator(':focus').and(page.getByLabel(name)).waitFor();
+      }
       await keyboard.press('Enter');
       await item(page, /^Button.*column 1, row 3/).waitFor();
       await keyboard.press('ArrowRight');
