@@ -38,14 +38,15 @@ const OF_REGISTRY: Record<string, Omit<SharedTable, 'name'>> = {
   [RETIRED_TABLE]: { isDerived: true },
 };
 
-/** The tables of this product: the registry, then the entities, then what refers to them. */
-export const REGISTRY: readonly SharedTable[] = OWN_TABLES.map(
-  ({ name, kind }): SharedTable => ({
-    name,
-    ...OF_REGISTRY[name],
-    ...(kind === 'side' ? { isDerived: true } : {}),
-  }),
-).sort((one, other) => orderOf(one) - orderOf(other));
+/**
+ * The tables of this product: the registry, then the entities, then what refers to them. Those of
+ * before the swap have the default tenant alone.
+ */
+export const REGISTRY: readonly SharedTable[] = OWN_TABLES.filter(
+  ({ kind }) => kind !== 'side',
+)
+  .map(({ name }): SharedTable => ({ name, ...OF_REGISTRY[name] }))
+  .sort((one, other) => orderOf(one) - orderOf(other));
 
 function orderOf({ name }: SharedTable): number {
   return ['tenants', 'entities'].indexOf(name) + 1 || 3;

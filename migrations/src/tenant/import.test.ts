@@ -187,8 +187,9 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
     );
   });
 
-  it('make a second tenant with other ids beside the first', async () => {
+  it('make a second tenant with other ids beside the first, also where all tables are published', async () => {
     const name = await clones.clone(template);
+    await query(name, 'create publication everything for all tables');
     const { tenantId } = await importFrom(name, file, 'second');
     expect(tenantId).not.toBe(TEAM);
     await expect(

@@ -150,11 +150,12 @@ describe.each(databases.eachSupportedId())('purge on %s', id => {
     }
   });
 
-  it('takes the partitions of a tenant too', async () => {
+  it('takes the partitions of a tenant too, also where all tables are published', async () => {
     const name = await clones.clone(template);
     await query(
       name,
-      `update tenancy.tenants set deleted_at = null where tenant_slug = 'my-team'`,
+      `update tenancy.tenants set deleted_at = null where tenant_slug = 'my-team';
+       create publication everything for all tables`,
     );
     await clones.migrate(name, ({ context }) =>
       givePartition(context, 'my-team'),

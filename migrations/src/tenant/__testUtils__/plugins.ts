@@ -36,20 +36,20 @@ export const PLUGINS = `
     restored_from uuid, layout_data jsonb);
   create table plugins.mockup_pages (
     tenant_id uuid,
-    version_id uuid references plugins.mockup_versions deferrable initially deferred);
+    version_id uuid primary key references plugins.mockup_versions deferrable initially deferred);
   create table plugins.mockup_comments (
     id uuid primary key default gen_random_uuid(), tenant_id uuid, mockup_id uuid, author text);
   create table plugins.mockup_ready_versions (
     tenant_id uuid, version_id uuid primary key references plugins.mockup_versions on delete cascade);
   create table plugins.mockup_settings (tenant_id uuid primary key, updated_by text);
-  create table plugins.mockup_editors (tenant_id uuid, mockup_id uuid);
+  create table plugins.mockup_editors (tenant_id uuid, mockup_id uuid primary key);
   create table plugins.mockup_trash (id uuid primary key, tenant_id uuid);
   create function plugins.to_trash() returns trigger language plpgsql as
     'begin insert into plugins.mockup_trash values (old.id, old.tenant_id); return old; end';
   create trigger to_trash before delete on plugins.mockups
     for each row execute function plugins.to_trash();
-  create table plugins.user_info (user_entity_ref text, claims text);
-  create table plugins.backstage_backend_tasks__tasks (id text);
+  create table plugins.user_info (user_entity_ref text primary key, claims text);
+  create table plugins.backstage_backend_tasks__tasks (id text primary key);
   create table plugins.notes (text text, ids uuid[], more jsonb);
 
   insert into plugins.mockups (tenant_id, owner)
