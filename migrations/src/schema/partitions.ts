@@ -1,6 +1,7 @@
 import type { Executor } from '../engine/Executor';
 import { isDistributed } from './citus';
 import { relationExists } from './lookups';
+import { TENANT_TABLES } from './tables';
 import type { TenantTable } from './tables';
 import { escapeIdentifier } from '../sql';
 
@@ -59,6 +60,16 @@ export async function isSharded(executor: Executor): Promise<boolean> {
     'select current_schema()::text as schema',
   );
   return isDistributed(executor.read, schema);
+}
+
+/**
+ * Those of the tables of tenants, as LOCK TABLE takes them, whose rows a command may move to others. On
+ * Citus none does, and locks go to all nodes.
+ */
+export async function lockableTables(executor: Executor): Promise<string[]> {
+  return (await isSharded(executor))
+    ? []
+    : TENANT_TABLES.map(table => `only ${table}`);
 }
 
 /** The storage parameters of a table, and of its TOAST table, for WITH; or ''. */

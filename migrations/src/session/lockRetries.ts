@@ -188,6 +188,14 @@ export function lockStatements(
   ];
 }
 
+/**
+ * The statement that keeps tables from being changed or dropped by others, for a transaction that
+ * reads. It blocks no reader and no writer. Before the snapshot: a lock does not take one.
+ */
+export function lockForReading(tables: readonly string[]): string {
+  return `lock table ${tables.join(', ')} in access share mode`;
+}
+
 const list = (names: readonly string[]) =>
   `array[${names.map(escapeLiteral).join(', ')}]::text[]`;
 

@@ -1,11 +1,13 @@
 import type { Executor } from '../engine/Executor';
 import type { StepContext } from '../engine/Step';
 import { requireTenant } from '../adopt/engine';
+import type { RegisteredTenant } from '../adopt/engine';
 import { RefusedError } from '../errors';
 import { operatorCommand } from '../operatorCommand';
 import { refuseSharedId } from '../rollback/tenantSchemas';
-import { isSharded } from '../schema/partitions';
-import { READY_TABLE, TENANT_TABLES } from '../schema/tables';
+import { lockableTables } from '../schema/partitions';
+import { READY_TABLE } from '../schema/tables';
+import { lockForReading } from '../session/lockRetries';
 import { escapeIdentifier, escapeLiteral } from '../sql';
 import {
   ArchiveWriter,
@@ -21,6 +23,7 @@ import { refuseHalfPurged } from './purge';
 import {
   type FoundSection,
   mockupSections,
+  nameOf,
   partOf,
   registrySections,
   schemaOfPart,
@@ -41,7 +44,8 @@ export interface ExportReport {
   rows: Record<string, number>;
 }
 
-const UNDEFINED_TABLE = '42P01';
+// A table that does not exist, or its schema.
+const GONE = ['42P01', '3F000'];
 
 const FIRST_BATCH = 10;
 // The rows that follow short ones may be long.
@@ -74,9 +78,10 @@ export async function exportFrom(
   places: Place[],
   { slug: slugOrId, file }: { slug: string; file: string },
 ): Promise<ExportReport> {
-  const { tenantId, slug } = await requireTenant(context, slugOrId);
+  const tenant = await requireTenant(context, slugOrId);
+  const { tenantId, slug } = tenant;
   await refuseSharedId(context, tenantId);
-  return inSharedSnapshots(context, places, async () => {
+  return inSharedSnapshots(context, places, tenant, async () => {
     await refuseHalfPurged(context, tenantId);
     const sources = await findSources(context, places, tenantId);
     const writer = new ArchiveWriter(file);
@@ -105,28 +110,29 @@ export async function exportFrom(
 /**
  * Both sessions in the database of the catalog see the same.
  *
- * The locks come before the snapshot, which would not show the rows that a rollback or a move of
- * partitions writes to other tables: these wait, or are waited for.
+ * The locks come before the snapshot, which would not show the rows that a rollback, a move of
+ * partitions or an import writes to other tables or after a TRUNCATE: these wait, or are waited for.
  *
- * @throws {@link RefusedError} once a rollback has begun
+ * @throws {@link RefusedError} once a rollback has begun, or a purge meanwhile
  */
 async function inSharedSnapshots<T>(
   { executor }: StepContext,
   places: Place[],
+  { tenantId, slug }: RegisteredTenant,
   work: () => Promise<T>,
 ): Promise<T> {
   const readers = places.map(each => each.executor);
-  // On Citus no command moves rows to other tables, and locks go to all nodes.
-  const tables = (await isSharded(executor))
-    ? [READY_TABLE]
-    : [READY_TABLE, ...TENANT_TABLES].map(table => `only ${table}`);
+  const own: string[][] = [];
+  for (const reader of readers) {
+    own.push((await schemaSections(reader, tenantId)).map(nameOf));
+  }
+  const tables = [READY_TABLE, ...(await lockableTables(executor))];
   return executor.session.transaction(BEGIN_SNAPSHOT, async () => {
-    await executor
-      .execute(`lock table ${tables.join(', ')} in access share mode`)
-      .catch(error => {
-        throw error.code === UNDEFINED_TABLE ? outOfUse() : error;
-      });
+    await keepTables(executor, tables, () => outOfUse());
     return inSnapshots(readers, async () => {
+      for (const [index, reader] of readers.entries()) {
+        await keepTables(reader, own[index], () => droppedMeanwhile(slug));
+      }
       const [{ snapshot }] = await readers[0].read<{ snapshot: string }>(
         'select pg_export_snapshot() as snapshot',
       );
@@ -138,11 +144,30 @@ async function inSharedSnapshots<T>(
   });
 }
 
+/** @param refusal - the error where one of them is gone */
+async function keepTables(
+  executor: Executor,
+  tables: string[],
+  refusal: () => RefusedError,
+): Promise<void> {
+  if (tables.length > 0) {
+    await executor.execute(lockForReading(tables)).catch(error => {
+      throw GONE.includes(error.code) ? refusal() : error;
+    });
+  }
+}
+
 function outOfUse(): RefusedError {
   return new RefusedError(
     `The tables of tenants are out of use, since a rollback has begun. Run "${operatorCommand(
       'status',
     )}".`,
+  );
+}
+
+function droppedMeanwhile(slug: string): RefusedError {
+  return new RefusedError(
+    `Tables of the tenant "${slug}" were dropped meanwhile, as by a purge. Run the command again: it says so.`,
   );
 }
 

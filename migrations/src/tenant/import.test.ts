@@ -936,6 +936,48 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
       importTenant(context, { file, replace: true, portal: {}, makeTables }),
     );
 
+  const waitForLocks = (name: string, wanted: number) =>
+    waitUntil(`${wanted} to wait for a lock`, async () => {
+      const waiting = await query(
+        name,
+        `select from pg_stat_activity
+          where datname = current_database() and wait_event_type = 'Lock'`,
+      );
+      return waiting.length === wanted;
+    });
+
+  it('have all rows of a tenant that an import replaces when the export begins', async () => {
+    const name = await cloneInUse();
+    const before = await contents(name);
+    await withClient({ ...connection, database: name }, async holder => {
+      await holder.query(
+        'begin; lock table plugins.mockup_pages in share mode',
+      );
+      const replacing = replace(name);
+      await waitForLocks(name, 1);
+      const exported = contents(name);
+      await waitForLocks(name, 2);
+      await holder.query('commit');
+      await replacing;
+      await expect(exported).resolves.toEqual(before);
+    });
+  });
+
+  it('name the purge that drops the tables of a tenant when the export begins', async () => {
+    const name = await clones.clone(template);
+    await withClient({ ...connection, database: name }, async purge => {
+      await purge.query(`begin; drop schema tenant_${HEX} cascade`);
+      const exported = exportTo(name, 'my-team', join(folder, 'purged.gz'));
+      await waitForLocks(name, 1);
+      await purge.query('commit');
+      const { exitCode, stderr } = await exported;
+      expect(stderr).toContain(
+        'Tables of the tenant "my-team" were dropped meanwhile',
+      );
+      expect(exitCode).toBe(3);
+    });
+  });
+
   it('let the engine go on while a backup holds its tables', async () => {
     const name = await cloneInUse();
     await withClient({ ...connection, database: name }, async backup => {
