@@ -79,13 +79,14 @@ select format('%s has no column %s of type %s, %s%s.', e.tbl, e.name, e.type,
 select format('%s has no valid index %s.', e.tbl, e.body)
   from ${INDEXES} e (tbl, body)
  where not exists (select from pg_index i
-                    where i.indrelid = to_regclass(e.tbl) and i.indisvalid and ${INDEX_BODY} = e.body)
+                    where i.indrelid = to_regclass(e.tbl) and i.indrelid = any ($2::regclass[])
+                      and i.indisvalid and ${INDEX_BODY} = e.body)
  union all
 select format('%s has no valid constraint %s.', e.tbl, e.definition)
   from ${CONSTRAINTS} e (tbl, definition)
  where not exists (
    select from pg_constraint k
-    where k.conrelid = to_regclass(e.tbl) and k.convalidated
+    where k.conrelid = to_regclass(e.tbl) and k.conrelid = any ($2::regclass[]) and k.convalidated
       and ${comparable('pg_get_constraintdef(k.oid)')} = ${comparable(
   'e.definition',
 )})

@@ -1,5 +1,10 @@
 import { compareAdoption } from '../adopt/compare';
-import { adoptCommand, describeTenant } from '../adopt/engine';
+import {
+  adoptCommand,
+  describeTenant,
+  ENGINE_TABLES,
+  engineTable,
+} from '../adopt/engine';
 import type { Engine } from '../adopt/engine';
 import { describeHiddenRows } from '../adopt/rights';
 import {
@@ -27,7 +32,8 @@ import { describeCopies } from '../copy/TableCopy';
 import { APP_ROLE } from '../roles';
 import { lostWayBack } from '../rollback/wayBack';
 import { relationExists } from '../schema/lookups';
-import { isSharded, isSwapped } from '../schema/partitions';
+import { isSharded, isSwapped, lockableTables } from '../schema/partitions';
+import { lockForReading } from '../session/lockRetries';
 import { examineShards } from '../sharding/shards';
 import { formatThings } from '../text';
 import { examineLayout } from './layout';
@@ -156,17 +162,28 @@ async function verifyCopies({ executor }: StepContext): Promise<string[]> {
     return [reason];
   }
   const described = await describeCopies(executor);
-  return compareAtOnce(executor, read => findCopyProblems(read, described));
+  const tables = described.flatMap(({ source, target }) => [
+    `only ${source}`,
+    `only ${target}`,
+  ]);
+  return compareAtOnce(executor, tables, read =>
+    findCopyProblems(read, described),
+  );
 }
 
-/** What a comparison of rows finds in one snapshot. */
+/**
+ * What a comparison of rows finds in one snapshot. The locks come before it, since it would not
+ * show rows that a command writes to other tables meanwhile, or after a TRUNCATE.
+ */
 async function compareAtOnce(
   { session }: Executor,
+  tables: string[],
   compare: (read: Executor['read']) => Promise<string[]>,
 ): Promise<string[]> {
-  return session.transaction(`${SNAPSHOT} read only`, () =>
-    compare(readerOf(session).read),
-  );
+  return session.transaction(`${SNAPSHOT} read only`, async () => {
+    await session.query(lockForReading(tables));
+    return compare(readerOf(session).read);
+  });
 }
 
 const EXAMPLES = 3;
@@ -230,7 +247,14 @@ async function verifyEngine(
         `Changes of ${table} are not carried: its triggers are gone or disabled ` +
         `(${adoptCommand(engine)}).`,
     ),
-    ...(await compareAtOnce(executor, read => compareAdoption(read, engine))),
+    ...(await compareAtOnce(
+      executor,
+      [
+        ...(await lockableTables(executor)),
+        ...ENGINE_TABLES.map(table => engineTable(engine, table)),
+      ],
+      read => compareAdoption(read, engine),
+    )),
   ];
 }
 
