@@ -47,8 +47,7 @@ export class Writers {
   #current = createStage('nothing');
   #application: Application = 'old';
   #isOver = false;
-  /** The writes that have ended since {@link Writers.forgetWaits}. */
-  #kept: Array<{ to: number; wait: number }> = [];
+  #longestWait = 0;
   readonly #work: Promise<unknown>;
 
   static async start(database: Database, stage: string): Promise<Writers> {
@@ -88,15 +87,13 @@ export class Writers {
     this.#application = application;
   }
 
-  /** Forgets the writes that have ended by now. */
   forgetWaits(): void {
-    this.#kept = [];
+    this.#longestWait = 0;
   }
 
-  /** The longest wait of the writes that ended from a moment on, in milliseconds. */
-  longestWaitFrom(from: number): number {
-    const waits = this.#kept.filter(({ to }) => to >= from);
-    return Math.max(0, ...waits.map(({ wait }) => wait));
+  /** Of the writes that have ended since {@link Writers.forgetWaits}, in milliseconds. */
+  get longestWait(): number {
+    return this.#longestWait;
   }
 
   get failed(): number {
@@ -155,7 +152,7 @@ export class Writers {
     for (const stage of new Set([began, this.#current])) {
       recordMs(stage.waits, wait);
     }
-    this.#kept.push({ to: performance.now(), wait });
+    this.#longestWait = Math.max(this.#longestWait, wait);
   }
 }
 

@@ -8,14 +8,9 @@ import type {
 } from '../harness/Benchmark';
 import { type Database, runStatements } from '../harness/database';
 import { percentileOf } from '../harness/load';
-import {
-  goBack,
-  type Reporter,
-  runPhase,
-  silentReporter,
-} from '../harness/operator';
 import { verdictOf } from '../harness/report';
 import type { Size } from './catalog';
+import { type Command, operate } from './operate';
 import { Writers } from './Writers';
 
 const SWAP_TARGET_MS = 50;
@@ -36,51 +31,40 @@ class Course {
   async follow({ baselineSeconds, swaps }: Size): Promise<void> {
     const { database, writers } = this;
     await pause(baselineSeconds * 1000);
-    await this.#time('phase 1', () => runPhase(database, 1));
-    await this.#time('phase 2', () => runPhase(database, 2));
-    await this.#time('phase 3', () => runPhase(database, 3));
+    await this.#run('phase 1', { phase: 1 });
+    await this.#run('phase 2', { phase: 2 });
+    await this.#run('phase 3', { phase: 3 });
     await runStatements(database, [
       `alter role ${APP_LOGIN} password '${PASSWORD}'`,
     ]);
     writers.deploy('new');
-    await this.#time('phase 4', () => runPhase(database, 4));
-    const swap = () => this.#swap(reporter => runPhase(database, 5, reporter));
-    await this.#time('phase 5', swap);
+    await this.#run('phase 4', { phase: 4 });
+    await this.#swap('phase 5', { phase: 5 });
     for (let count = 0; count < swaps; count += 1) {
-      await this.#time('rollback of the swap, all of the command', () =>
-        this.#swap(reporter => goBack(database, undefined, reporter)),
-      );
-      await this.#time('swap again, all of the command', swap);
+      await this.#swap('rollback of the swap, all of the command', {});
+      await this.#swap('swap again, all of the command', { phase: 5 });
     }
-    await this.#time('rollback to phase 3', () => goBack(database, 3));
+    await this.#run('rollback to phase 3', { rollbackTo: 3 });
     writers.deploy('old');
-    await this.#time('rollback to before phase 1', () => goBack(database, 0));
+    await this.#run('rollback to before phase 1', { rollbackTo: 0 });
   }
 
-  async #time(name: string, command: () => Promise<void>): Promise<void> {
+  async #run(
+    name: string,
+    command: Command,
+    onReplayed?: () => void,
+  ): Promise<void> {
     this.context.progress(`${name}, with writers`);
     this.writers.begin(name);
     const start = performance.now();
-    await command();
+    await operate(this.database, command, onReplayed);
     this.seconds.set(name, (performance.now() - start) / 1000);
   }
 
   /** Finds the longest wait from the moment on at which a command asks for the locks. */
-  async #swap(command: (reporter: Reporter) => Promise<void>): Promise<void> {
-    let from = performance.now();
-    this.writers.forgetWaits();
-    await command({
-      ...silentReporter,
-      progress: () => ({
-        advance: () => undefined,
-        finish: () => {
-          // The last thing before the swap is to replay the change log.
-          from = performance.now();
-          this.writers.forgetWaits();
-        },
-      }),
-    });
-    this.longest.push(this.writers.longestWaitFrom(from));
+  async #swap(name: string, command: Command): Promise<void> {
+    await this.#run(name, command, () => this.writers.forgetWaits());
+    this.longest.push(this.writers.longestWait);
   }
 }
 
