@@ -39,11 +39,9 @@ export function refuseValues(pluginId: string): RequestHandler {
   };
 }
 
-/**
- * PostgreSQL's class of errors for values, such as a NUL in a text or a number out of range, and its
- * error for a column to sort by that is not there.
- */
-const DATA_EXCEPTION = /^(22...|42703)$/;
+/** PostgreSQL's class of errors for values, such as a NUL in a text or a number out of range. */
+const DATA_EXCEPTION = /^22...$/;
+const UNDEFINED_COLUMN = '42703';
 
 /**
  * Answers 400 where PostgreSQL has refused a value of a request for the default tenant. Other
@@ -51,18 +49,36 @@ const DATA_EXCEPTION = /^(22...|42703)$/;
  */
 export const refuseDataExceptions: ErrorRequestHandler = (
   error,
-  { method, path },
+  req,
   _res,
   next,
 ) => {
   const isRefused =
     error?.constructor?.name === 'DatabaseError' &&
-    DATA_EXCEPTION.test(error.code);
+    (DATA_EXCEPTION.test(error.code) ||
+      (error.code === UNDEFINED_COLUMN && namesColumn(req, error.message)));
   next(
     isRefused
       ? new InputError(
-          `${method} ${path} has a value that PostgreSQL cannot store or compare (${error.code}), such as an id that is not a UUID, a text with a NUL character or an unknown column`,
+          `${req.method} ${req.path} has a value that PostgreSQL cannot store or compare (${error.code}), such as an id that is not a UUID, a text with a NUL character or an unknown column`,
         )
       : error,
   );
 };
+
+/**
+ * Whether the query or the body has the name of the missing column, such as one to sort by. Otherwise
+ * a table of the plugin lacks it, as in the middle of an upgrade.
+ */
+function namesColumn({ query, body }: Request, message: string): boolean {
+  // Knex puts the statement in front. Languages differ in all but the name, "a" or t.a.
+  const [, quoted, ofTable] =
+    /["«»„] ?(.+?) ?["«»“]|\S\.(\S+)/.exec(
+      message.slice(message.lastIndexOf(' - ') + 1),
+    ) ?? [];
+  const name = quoted ?? ofTable;
+  return (
+    name !== undefined &&
+    JSON.stringify([query, body]).includes(JSON.stringify(name).slice(1, -1))
+  );
+}

@@ -1,3 +1,7 @@
+import {
+  coreServices,
+  createBackendModule,
+} from '@backstage/backend-plugin-api';
 import { mockCredentials } from '@backstage/backend-test-utils';
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import { once } from 'node:events';
@@ -83,6 +87,32 @@ const ODD_REQUESTS: Array<[method: string, path: string]> = [
   ['GET', '/nothing/like/this'],
 ];
 
+/** Sorts by the column that a request names, or by one that a later version of the plugin has. */
+const sorting = createBackendModule({
+  pluginId: 'catalog',
+  moduleId: 'sorting',
+  register(env) {
+    env.registerInit({
+      deps: {
+        database: coreServices.database,
+        router: coreServices.httpRouter,
+      },
+      async init({ database, router }) {
+        const knex = await database.getClient();
+        router.use(({ path, query }, res, next) => {
+          if (path === '/sorted') {
+            knex('locations')
+              .orderBy(String(query.by ?? 'added_later'))
+              .then(rows => res.json(rows), next);
+          } else {
+            next();
+          }
+        });
+      },
+    });
+  },
+});
+
 const oneComponent = { facets: { kind: [{ value: 'Component', count: 1 }] } };
 
 describe.each(databases.eachSupportedId())('refusal on %s', id => {
@@ -90,7 +120,11 @@ describe.each(databases.eachSupportedId())('refusal on %s', id => {
 
   beforeAll(async () => {
     const connection = await createTenancyDatabase(databases, id);
-    backend = await startCatalogBackend({ connection, enabled: true });
+    backend = await startCatalogBackend({
+      connection,
+      enabled: true,
+      features: [sorting],
+    });
     await backend.createTenant('acme', [component('a')]);
   });
 
@@ -181,6 +215,20 @@ describe.each(databases.eachSupportedId())('refusal on %s', id => {
           message: expect.stringMatching(`POST ${path} has a value`),
         },
       ]);
+    },
+  );
+
+  it.each([
+    ['?by=id', 200],
+    ['?by=no_column', 400],
+    ['?by=locations.no_column', 400],
+    ['', 500],
+    ['?limit=5&order=id', 500],
+  ])(
+    'takes a column that is not there for a value of the request where that names it, in the default tenant: /sorted%s',
+    async (query, expected) => {
+      const { status } = await backend.as('default').get(`/sorted${query}`);
+      expect(status).toBe(expected);
     },
   );
 
