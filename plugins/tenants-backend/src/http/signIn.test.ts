@@ -116,6 +116,7 @@ describe.each(databases.eachSupportedId())(
       ['issuer', 'https://id.example.com?x=1'],
       ['auto_join', 'owner'],
       ['roles', { staff: 'owner' }],
+      ['roles', JSON.parse('{"__proto__":"admin"}')],
       ['allowed_domains', ['*']],
       ['scopes', ['a b']],
       ['namespace', 'default'],

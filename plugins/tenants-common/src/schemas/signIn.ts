@@ -68,7 +68,16 @@ const fields = {
   /** Has the names of groups: `groups` by default. */
   groups_claim: claim.optional(),
   /** The role of members of a group; the highest counts, and is given at each sign-in. */
-  roles: z.record(text('the name of a group'), role).optional(),
+  roles: z
+    .preprocess((value, context) => {
+      // zod would leave it out.
+      if (Object.hasOwn(Object(value), '__proto__')) {
+        const message = 'the role of a group of another name';
+        context.addIssue({ code: 'custom', message, path: ['__proto__'] });
+      }
+      return value;
+    }, z.record(text('the name of a group'), role))
+    .optional(),
 };
 
 /** The body of `PUT /api/tenants/:slug/sign-in`. @public */
