@@ -44,17 +44,11 @@ export function parseIfMatch(req: Request): string[] | undefined {
 }
 
 /**
- * Whether `If-Match: *` or `If-None-Match: *` forbids a write, by whether there is what it replaces
- * (RFC 9110, 13.1).
- *
- * @param find - looks for that, and is called only for these headers
+ * What `If-Match: *` and `If-None-Match: *` demand of whether there is what a write replaces: that
+ * there is, and that there is not (RFC 9110, 13.1).
  */
-export async function isForbiddenByPrecondition(
-  req: Request,
-  find: () => Promise<unknown>,
-): Promise<boolean> {
-  const [mustBe, mustNotBe] = ['If-Match', 'If-None-Match'].map(
-    name => req.get(name)?.trim() === '*',
+export function parseDemands(req: Request): boolean[] {
+  return [true, false].filter(
+    isThere => req.get(isThere ? 'If-Match' : 'If-None-Match')?.trim() === '*',
   );
-  return (mustBe || mustNotBe) && ((await find()) ? mustNotBe : mustBe);
 }

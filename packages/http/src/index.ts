@@ -6,7 +6,7 @@ export {
   openApiIdempotencyKey,
   parseIdempotencyKey,
 } from './idempotencyKey';
-export { isForbiddenByPrecondition, parseIfMatch } from './ifMatch';
+export { parseDemands, parseIfMatch } from './ifMatch';
 export { measureOperations } from './measureOperations';
 export {
   createOpenApiDocument,

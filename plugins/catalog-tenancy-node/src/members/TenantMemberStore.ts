@@ -7,7 +7,7 @@ import {
 import type { Knex } from 'knex';
 import type { AdminDatabase } from '../database/AdminDatabase';
 import type { TenancyPool } from '../pool/TenancyPool';
-import type { TenantChange } from '../tenants/changeTenant';
+import { assertDemands, type TenantChange } from '../tenants/changeTenant';
 import { findActiveTenant } from '../tenants/activeTenant';
 import { readPage } from '../tenants/readPage';
 import { DEFAULT_TENANT_ID } from '../tenants/Tenant';
@@ -118,9 +118,11 @@ export class TenantMemberStore {
    *
    * @param options - `by`: the user or service that makes the change; `keepAdmin`: refuses to
    * demote the last admin; `whileAdmin`: the principals of who makes the change as an admin of the
-   * tenant, one of which must still be an admin when it is made
+   * tenant, one of which must still be an admin when it is made; `demands`: of whether there is the
+   * member
    * @throws `InputError` for an invalid principal or role; `NotFoundError` as in `list`;
-   * `ConflictError` by `keepAdmin`; `NotAllowedError` by `whileAdmin`
+   * `ConflictError` by `keepAdmin`; `NotAllowedError` by `whileAdmin`; `PreconditionFailedError` by
+   * `demands`
    */
   async put(
     tenantSlug: string,
@@ -129,6 +131,7 @@ export class TenantMemberStore {
       by: string;
       keepAdmin?: boolean;
       whileAdmin?: readonly string[];
+      demands?: readonly boolean[];
     },
   ): Promise<{
     member: TenantMember;
@@ -146,6 +149,7 @@ export class TenantMemberStore {
       const [before] = await transaction.query<MemberRow>(
         selectMember(knex, tenantId, principal),
       );
+      assertDemands(before !== undefined, 'the member', options.demands);
       if (before?.role === role) {
         return { member: toMember(before), outcome: 'unchanged' as const };
       }

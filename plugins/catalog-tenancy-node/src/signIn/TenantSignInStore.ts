@@ -8,7 +8,7 @@ import {
 import type { AdminDatabase } from '../database/AdminDatabase';
 import type { TenancyPool } from '../pool/TenancyPool';
 import { findActiveTenant } from '../tenants/activeTenant';
-import { changeTenant } from '../tenants/changeTenant';
+import { assertDemands, changeTenant } from '../tenants/changeTenant';
 import { isTenantSlug } from '../tenants/Tenant';
 import type { ActiveTenant } from '../tenants/TenantDirectory';
 
@@ -69,15 +69,20 @@ export class TenantSignInStore {
   /**
    * Sets or replaces the provider of an active tenant.
    *
-   * @param options - `by`: the user or service that makes the change; `whileAdmin`: as of
-   * `TenantMemberStore.put`
+   * @param options - `by`: the user or service that makes the change; `whileAdmin` and `demands`: as
+   * of `TenantMemberStore.put`
    * @throws `InputError` for an invalid provider; `NotFoundError` as in `get`; `ConflictError`
-   * for a tenant whose slug is a reserved namespace of users; `NotAllowedError` by `whileAdmin`
+   * for a tenant whose slug is a reserved namespace of users; `NotAllowedError` by `whileAdmin`;
+   * `PreconditionFailedError` by `demands`
    */
   async put(
     tenantSlug: string,
     request: PutTenantSignIn,
-    options: { by: string; whileAdmin?: readonly string[] },
+    options: {
+      by: string;
+      whileAdmin?: readonly string[];
+      demands?: readonly boolean[];
+    },
   ): Promise<TenantSignIn> {
     const provider = parseInput(putTenantSignInSchema, request, 'sign-in');
     if (RESERVED.includes(tenantSlug)) {
@@ -91,6 +96,10 @@ export class TenantSignInStore {
       { tenant_slug: tenantSlug },
       async ({ transaction, tenantId }) => {
         const { knex } = transaction;
+        const before = await transaction.query(
+          knex('tenant_sign_in').where('tenant_id', tenantId),
+        );
+        assertDemands(before.length > 0, 'a sign-in', options.demands);
         const [row] = await transaction.query<Row>(
           knex('tenant_sign_in')
             .insert({

@@ -3,6 +3,7 @@ import type {
   AdminDatabase,
   AdminTransaction,
 } from '../database/AdminDatabase';
+import { PreconditionFailedError } from '../engines/TenantEngineRecord';
 import type { TenancyPool } from '../pool/TenancyPool';
 import { lockActiveTenant, type TenantKey } from './activeTenant';
 import { notifyStatement, type RegistryChange } from './ChangeListener';
@@ -65,6 +66,23 @@ export async function changeTenant<T>(
     if (changed) {
       onChanged?.(changed);
     }
+  }
+}
+
+/**
+ * @param demands - of `If-Match: *` and `If-None-Match: *`; under the lock, so that of two writes at
+ * once that demand that there is nothing yet, one is refused
+ * @throws PreconditionFailedError
+ */
+export function assertDemands(
+  isThere: boolean,
+  what: string,
+  demands: readonly boolean[] = [],
+): void {
+  if (demands.includes(!isThere)) {
+    throw new PreconditionFailedError(
+      `If-Match or If-None-Match forbids this, by whether there is ${what}`,
+    );
   }
 }
 

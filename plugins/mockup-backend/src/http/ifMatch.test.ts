@@ -118,8 +118,13 @@ describe.each(databases.eachSupportedId())('If-Match on %s', id => {
       alice.put('/pages/b', ofPage).set(header, '*');
     expect((await put('If-Match')).status).toBe(412);
     expect((await alice.get('/pages')).body).toEqual([]);
-    expect((await put('If-None-Match')).status).toBe(200);
-    expect((await put('If-None-Match')).status).toBe(412);
+    const made = await Promise.all(
+      Array.from({ length: 5 }, () => put('If-None-Match')),
+    );
+    expect(made.map(({ status }) => status).sort()).toEqual([
+      200,
+      ...Array(4).fill(412),
+    ]);
     // Also by a page that the caller does not see.
     await bob.put('/pages/b', { ...page, audience: 'group:default/a' });
     expect((await alice.get('/pages/b')).status).toBe(404);

@@ -1,4 +1,4 @@
-import { isForbiddenByPrecondition } from '@internal/http';
+import { parseDemands } from '@internal/http';
 import {
   pagePathSchema,
   parseInput,
@@ -57,9 +57,8 @@ export function addPageRoutes(router: Router, operations: Operations): void {
       const request = await parseBody(req, res, publishPageRequestSchema);
       const { mockupId, versionId } = request;
       const page =
-        (await pages.publish(path, request, user, find =>
-          isForbiddenByPrecondition(req, find),
-        )) || missing(`No version '${versionId}' of a mockup '${mockupId}'`);
+        (await pages.publish(path, request, user, parseDemands(req))) ||
+        missing(`No version '${versionId}' of a mockup '${mockupId}'`);
       res.json(page);
       const { template = false, publication: { audience, home } = {} } = page;
       return { id: mockupId, vid: versionId, audience, home, template };

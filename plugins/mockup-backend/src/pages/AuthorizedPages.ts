@@ -55,10 +55,9 @@ export class AuthorizedPages {
   }
 
   /**
-   * @param isForbidden - whether the request forbids this, by whether there is a page, also one that
-   * the caller does not see
+   * @param demands - of whether there is a page, also one that the caller does not see
    * @returns undefined if there is no such version for the caller
-   * @throws PreconditionFailedError by `isForbidden`
+   * @throws PreconditionFailedError by `demands`
    * @throws NotAllowedError if the caller may see the mockup, but not publish it or choose a home
    * @throws ConflictError if the path is taken by another mockup, there are too many pages, or the
    * version has to be reviewed first
@@ -69,9 +68,7 @@ export class AuthorizedPages {
     path: string,
     request: PublishPageRequest,
     user: string,
-    isForbidden: (
-      find: () => Promise<unknown>,
-    ) => Promise<boolean> = async () => false,
+    demands: boolean[] = [],
   ): Promise<PublishedPage | undefined> {
     const { store, decisions, credentials } = this.options;
     const { mockupId, versionId } = request;
@@ -89,11 +86,6 @@ export class AuthorizedPages {
       }
       return undefined;
     }
-    if (await isForbidden(() => store.mockupAt(path))) {
-      throw new PreconditionFailedError(
-        `If-Match or If-None-Match forbids this, by whether there is a page at '${path}'`,
-      );
-    }
     refuseTooManyQueries(layout);
     if (
       request.audience?.startsWith('role:') &&
@@ -109,11 +101,17 @@ export class AuthorizedPages {
       user,
       allowed,
       mayChooseHome,
+      demands,
     });
     if (published || !(await store.layoutOf(request, allowed))) {
       return published;
     }
     const now = await store.mockupAt(path);
+    if (demands.includes(now === undefined)) {
+      throw new PreconditionFailedError(
+        `If-Match or If-None-Match forbids this, by whether there is a page at '${path}'`,
+      );
+    }
     if (now !== undefined && now !== mockupId.toLowerCase()) {
       throw new ConflictError(
         `The path '${path}' has the page of another mockup. Choose another path, or unpublish that page first`,

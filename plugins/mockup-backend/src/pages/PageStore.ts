@@ -100,7 +100,8 @@ export class PageStore {
   /**
    * Publishes a version at a path. Returns undefined if the mockup is not allowed or lacks the
    * version, the version is not reviewed but must be, the path has a page of another mockup, the
-   * tenant has as many pages as it may, or the page would become a home that the user may not choose.
+   * tenant has as many pages as it may, the page would become a home that the user may not choose, or
+   * there is a page, or none, where that must not be.
    */
   async publish(
     path: string,
@@ -109,6 +110,7 @@ export class PageStore {
       user: string;
       allowed: MockupFilter | undefined;
       mayChooseHome: boolean;
+      demands?: boolean[];
     },
   ): Promise<PublishedPage | undefined> {
     const { title, audience, home, template } = request;
@@ -126,6 +128,7 @@ export class PageStore {
         template: template ?? null,
         user: options.user,
         mayChooseHome: options.mayChooseHome,
+        demands: options.demands ?? [],
         most: MOCKUP_LIMITS.pages,
       },
       options.allowed,

@@ -88,7 +88,7 @@ export const SELECT_MOCKUP_AT = `
  * the page has it. Locks the mockup and the version against deletion (FOR KEY SHARE), and then the
  * page, and the previous home page of the audience. Bindings: `tenantId`, `path`, `title` (of a new
  * page, null takes the name of the mockup), `mockupId`, `versionId`, `audience`, `home`, `template`,
- * `mayChooseHome`, `user`, `allowed`, `most`.
+ * `mayChooseHome`, `demands`, `user`, `allowed`, `most`.
  */
 export const PUBLISH_PAGE = `
   with page as (
@@ -120,6 +120,7 @@ export const PUBLISH_PAGE = `
            clock_timestamp() at time zone 'utc'
       from chosen
      where audience is not null and (:mayChooseHome or not is_home or is_home_already)
+       and exists (select from page) = all(cast(:demands as boolean[]))
        and (exists (select from page)
             or (select count(*) from mockup_pages
                  where mockup_pages.tenant_id = :tenantId) < :most)

@@ -1,8 +1,7 @@
 import { NotFoundError } from '@backstage/errors';
-import { isForbiddenByPrecondition } from '@internal/http';
+import { parseDemands } from '@internal/http';
 import {
   parsePrincipal,
-  PreconditionFailedError,
   tenantMemberReadPermission,
   tenantMemberUpdatePermission,
 } from 'backstage-plugin-catalog-tenancy-node';
@@ -86,19 +85,10 @@ export function addMemberRoutes(router: Router, options: RouterOptions): void {
       async (req, res, caller) => {
         const { slug, principal } = req.params;
         const { role } = await readMember(req, res);
-        if (
-          await isForbiddenByPrecondition(req, () =>
-            members.get(slug, principal),
-          )
-        ) {
-          throw new PreconditionFailedError(
-            'If-Match or If-None-Match forbids this, by whether there is the member',
-          );
-        }
         const { member, outcome } = await members.put(
           slug,
           { principal, role },
-          caller,
+          { ...caller, demands: parseDemands(req) },
         );
         if (outcome === 'created') {
           const path = [slug, 'members', encodeURIComponent(member.principal)];

@@ -24,6 +24,11 @@ const JOHN = 'user:default/john';
 const TEAM = 'group:default/team';
 /** Whose groups cannot be read. */
 const NOBODY = 'user:default/nobody';
+const PROVIDER = {
+  issuer: 'https://id.example.com/acme',
+  client_id: 'portal',
+  client_secret: '${ACME_SIGN_IN}',
+};
 const ISO_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
 const memberPath = (slug: string, principal: string) =>
@@ -124,7 +129,26 @@ describe.each(databases.eachSupportedId().slice(-1))('members on %s', id => {
         .put(path, { role: 'viewer' })
         .set('If-None-Match', '*');
       expect(again.status).toBe(412);
+      expect((await put('*').set('If-None-Match', '*')).status).toBe(412);
     });
+
+    it.each([
+      ['a member', memberPath('acme', JANE), { role: 'member' }, 201],
+      ['a sign-in', '/acme/sign-in', PROVIDER, 200],
+    ])(
+      'makes %s once where five demand at once that there is none',
+      async (_what, path, body, made) => {
+        const answers = await Promise.all(
+          Array.from({ length: 5 }, () =>
+            backend.admin.put(path, body).set('If-None-Match', '*'),
+          ),
+        );
+        expect(answers.map(({ status }) => status).sort()).toEqual([
+          made,
+          ...Array(4).fill(412),
+        ]);
+      },
+    );
 
     it.each(['user:jane', 'component:default/x', 'plugin:catalog', 'a b'])(
       'refuses the principal %j with 400 that names it and the forms',

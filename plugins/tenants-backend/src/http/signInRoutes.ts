@@ -1,6 +1,5 @@
-import { isForbiddenByPrecondition } from '@internal/http';
+import { parseDemands } from '@internal/http';
 import {
-  PreconditionFailedError,
   tenantMemberReadPermission,
   tenantMemberUpdatePermission,
 } from 'backstage-plugin-catalog-tenancy-node';
@@ -40,12 +39,8 @@ export function addSignInRoutes(
       async (req, res, caller) => {
         const { slug } = req.params;
         const provider = await readProvider(req, res);
-        if (await isForbiddenByPrecondition(req, () => signIns.get(slug))) {
-          throw new PreconditionFailedError(
-            'If-Match or If-None-Match forbids this, by whether there is a sign-in',
-          );
-        }
-        res.json(await signIns.put(slug, provider, caller));
+        const demands = parseDemands(req);
+        res.json(await signIns.put(slug, provider, { ...caller, demands }));
       },
       // The body may contain a secret by mistake.
       'errors may quote the body',
