@@ -112,6 +112,8 @@ export class PluginInstances {
   #timer?: NodeJS.Timeout;
   /** The tenants whose instance has work without a request. */
   #busy: ReadonlySet<string> = new Set();
+  /** The tenants, by slug or id, that have changed since it was looked who is; undefined for any. */
+  #changed?: Set<string>;
   #isStopped = false;
 
   /** Starts the instances in the background. */
@@ -137,6 +139,7 @@ export class PluginInstances {
     const checkAgain = () => {
       if (!this.#isStopped) {
         this.#timer = setTimeout(() => {
+          this.#changed = undefined;
           this.#refresh.request().then(() => {
             this.#stopIdle();
             checkAgain();
@@ -145,7 +148,16 @@ export class PluginInstances {
       }
     };
     this.#endOfEvents = [
-      options.registry.onChange(() => this.#refresh.request()),
+      options.registry.onChange(change => {
+        if (change) {
+          Object.values<string>(change).forEach(each =>
+            this.#changed?.add(each),
+          );
+        } else {
+          this.#changed = undefined;
+        }
+        void this.#refresh.request();
+      }),
       options.leases.onChange(() => this.#startHeld()),
     ];
     this.#refresh.request().then(checkAgain);
@@ -224,30 +236,45 @@ export class PluginInstances {
   async #readRegistry(): Promise<void> {
     const { logger, registry } = this.#options;
     const startedAt = performance.now();
+    const changed = this.#changed;
+    this.#changed = new Set();
     try {
       const tenants = (await registry.list()).filter(
         ({ isActive }) => isActive,
       );
-      this.#busy = await this.#findBusy();
+      const some =
+        changed &&
+        tenants
+          .filter(
+            ({ tenantId, tenantSlug }) =>
+              changed.has(tenantId) || changed.has(tenantSlug),
+          )
+          .map(({ tenantId }) => tenantId);
+      const others = [...this.#busy].filter(id => some?.includes(id) === false);
+      this.#busy = new Set([...others, ...(await this.#findBusy(some))]);
       this.#apply(tenants, startedAt);
     } catch (error) {
+      this.#changed = undefined;
       logger.warn(
         `The tenants can't be read at the moment: ${describeFailure(error)}`,
       );
     }
   }
 
-  /** An instance that was never used has nothing to do, and no schema. */
-  async #findBusy(): Promise<ReadonlySet<string>> {
+  /**
+   * Of all tenants, or of some: to look at all after each change of one would take as long as there
+   * are tenants. An instance that was never used has nothing to do, and no schema.
+   */
+  async #findBusy(tenantIds?: string[]): Promise<ReadonlySet<string>> {
     const { asleep, plugin, schemas } = this.#options;
     const { background } = plugin;
-    if (background === 'none') {
+    if (background === 'none' || tenantIds?.length === 0) {
       return new Set();
     }
     const found =
       typeof background === 'object'
-        ? await schemas.listWithRows(background)
-        : await schemas.list();
+        ? await schemas.listWithRows(background, tenantIds)
+        : await schemas.list(tenantIds);
     const busy = new Set(found.map(({ tenantId }) => tenantId));
     if (background === 'after changes') {
       const ranAt = await schemas.listRuns();

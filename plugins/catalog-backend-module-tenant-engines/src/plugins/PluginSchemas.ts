@@ -98,13 +98,13 @@ export class PluginSchemas {
     }, signal);
   }
 
-  /** The tenants that have a schema. */
-  async list(): Promise<{ tenantId: string }[]> {
+  /** The tenants that have a schema, or those of some. */
+  async list(tenantIds?: string[]): Promise<{ tenantId: string }[]> {
     return this.#withSession(session =>
       session.query(
         `select substr(nspname, 8, 32)::uuid::text as "tenantId"
            from pg_catalog.pg_namespace where nspname ~ $1 order by 1`,
-        [`^tenant_[0-9a-f]{32}_${this.#pluginId}$`],
+        [this.#patternOf(tenantIds)],
       ),
     );
   }
@@ -135,13 +135,10 @@ export class PluginSchemas {
    * Those of them whose table has such rows, or is locked, for which no other tenant waits. It
    * reads each table that is there, many at once.
    */
-  async listWithRows({
-    table,
-    where,
-  }: {
-    table: string;
-    where: string;
-  }): Promise<{ tenantId: string }[]> {
+  async listWithRows(
+    { table, where }: { table: string; where: string },
+    tenantIds?: string[],
+  ): Promise<{ tenantId: string }[]> {
     return this.#withSession(session =>
       session.withLockRetries(
         `Looking for work of the plugin '${this.#pluginId}'`,
@@ -157,7 +154,7 @@ export class PluginSchemas {
                from pg_catalog.pg_namespace n
                join pg_catalog.pg_class c on c.relnamespace = n.oid and c.relname = $2
               where n.nspname ~ $1`,
-            [`^tenant_[0-9a-f]{32}_${this.#pluginId}$`, table],
+            [this.#patternOf(tenantIds), table],
           );
           const looks = schemas.map(({ tenantId, name, isLocked }) => {
             const from = [name, table].map(escapeIdentifier).join('.');
@@ -212,6 +209,13 @@ export class PluginSchemas {
       return;
     }
     await session.query(`create schema ${escapeIdentifier(name)}`);
+  }
+
+  /** Of the schemas of all tenants, or of some. */
+  #patternOf(tenantIds?: string[]): string {
+    const schemas =
+      tenantIds?.map(engineSchemaOf).join('|') ?? 'tenant_[0-9a-f]{32}';
+    return `^(${schemas})_${this.#pluginId}$`;
   }
 
   #withSession<T>(

@@ -334,13 +334,20 @@ describe.each(databases.eachSupportedId())(
       await withClient(databaseOf('notes'), async client => {
         const schema = schemas.nameOf(ids.get('acme')!);
         await client.query(`begin; lock table "${schema}".notes`);
-        const found = await withDeadline(
-          'the tenants',
-          schemas.listWithRows({ table: 'notes', where: `text = 'work'` }),
-        );
-        expect(found.map(({ tenantId }) => tenantId).sort()).toEqual(
+        const find = async (some?: string[]) => {
+          const work = { table: 'notes', where: `text = 'work'` };
+          const found = await withDeadline(
+            'the tenants',
+            schemas.listWithRows(work, some),
+          );
+          return found.map(({ tenantId }) => tenantId).sort();
+        };
+        expect(await find()).toEqual(
           [ids.get('acme'), ids.get('initech')].sort(),
         );
+        const some = [ids.get('initech')!, DEFAULT_TENANT_ID];
+        expect(await find(some)).toEqual([ids.get('initech')]);
+        expect(await schemas.list(some)).toEqual([{ tenantId: some[0] }]);
       });
     });
 

@@ -1,6 +1,7 @@
 import { CustomErrorBase } from '@backstage/errors';
 import type { JsonObject } from '@backstage/types';
 import { createHash } from 'node:crypto';
+import type { RegistryChange } from '../tenants/ChangeListener';
 
 /**
  * The engine of a tenant. Every tenant has one except the default tenant, which the backend's
@@ -66,19 +67,18 @@ export interface TenantEngineChanges {
   /**
    * Calls a listener whenever the result of {@link TenantEngineChanges.list} may have changed:
    * after a tenant was created, changed, deleted or restored, and after an engine was
-   * configured, paused or resumed, in any process. The call does not say what has changed, and
-   * may come without a change.
+   * configured, paused or resumed, in any process. The call may come without a change.
    *
    * If this process cannot LISTEN, such as behind a transaction pooler, it polls every few
    * seconds. In any case it calls once a minute, for changes made by hand.
    *
-   * @param listener - must not throw
+   * @param listener - gets no change if others may have been missed; must not throw
    * @returns a function that removes the listener
    */
-  onChange(listener: () => void): () => void;
+  onChange(listener: (change?: RegistryChange) => void): () => void;
 
   /** Calls all listeners of this process. Call it after a change of an engine. */
-  changed(): void;
+  changed(change?: RegistryChange): void;
 
   /** Whether notifications of other processes are known to arrive. */
   readonly isListening: boolean;

@@ -189,7 +189,8 @@ export class TenantEngineStore {
       {
         whileAdmin,
         notify: tenantId => ({ engineOf: tenantId }),
-        onChanged: () => this.#database.changes.changed(),
+        onChanged: tenantId =>
+          this.#database.changes.changed({ engineOf: tenantId }),
       },
     );
   }

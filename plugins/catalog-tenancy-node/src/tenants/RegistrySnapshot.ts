@@ -163,7 +163,7 @@ export class RegistrySnapshot
   readonly #listener: ChangeListener;
   readonly #answers: CachedAnswers;
   readonly #lists = new Coalescer();
-  readonly #listeners = new Set<() => void>();
+  readonly #listeners = new Set<(change?: RegistryChange) => void>();
   readonly #workListeners = new Set<(tenantId: string) => void>();
   #limits?: TenantLimits;
   #areLimitsStale = false;
@@ -291,19 +291,19 @@ export class RegistrySnapshot
       : this.#lists.ask('all', 'engines', () => listEngines(this.#pool));
   }
 
-  onChange(listener: () => void): () => void {
+  onChange(listener: (change?: RegistryChange) => void): () => void {
     // The same function may listen twice.
-    const own = () => listener();
+    const own = (change?: RegistryChange) => listener(change);
     this.#listeners.add(own);
     this.#listener.start();
     this.#callLater();
     return () => this.#listeners.delete(own);
   }
 
-  changed(): void {
+  changed(change?: RegistryChange): void {
     this.#callLater();
     this.#readLimits();
-    this.#listeners.forEach(each => each());
+    this.#listeners.forEach(each => each(change));
   }
 
   async notifyWork(tenantId: string): Promise<void> {
@@ -343,7 +343,7 @@ export class RegistrySnapshot
       this.forget();
     }
     if (!('membersOf' in change)) {
-      this.changed();
+      this.changed(change);
     }
   }
 
