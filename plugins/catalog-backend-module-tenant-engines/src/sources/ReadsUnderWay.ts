@@ -101,14 +101,17 @@ export class ReadsUnderWay {
 
   /** Called when this process ends the work of a tenant in order; never rejects. */
   async leave(tenantId: string): Promise<void> {
-    await this.#of(tenantId)
-      .inTurn(() =>
-        this.#pool.query(
-          `delete from ${tableOf(tenantId)} where process_id = $1`,
-          [this.#processId],
-          engineSchemaOf(tenantId),
-        ),
-      )
+    const { inTurn, timer } = this.#of(tenantId);
+    clearTimeout(timer);
+    // Its tenant may be deleted.
+    this.#tenants.delete(tenantId);
+    await inTurn(() =>
+      this.#pool.query(
+        `delete from ${tableOf(tenantId)} where process_id = $1`,
+        [this.#processId],
+        engineSchemaOf(tenantId),
+      ),
+    )
       // The engine may have no such table, or no tables at all.
       .catch(() => undefined);
   }

@@ -1,5 +1,7 @@
 import { waitUntil, withDeadline } from '@internal/postgres/testUtils';
 import { setTimeout as delay } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import type { TenantLeases } from '../leases/ProcessLeases';
 import { BackgroundWork } from './BackgroundWork';
 import { WorkByTenant } from './WorkByTenant';
@@ -167,6 +169,18 @@ describe('the background work of a tenant', () => {
         false,
         true,
       ]);
+    });
+
+    it('is kept no longer than something has it: tenants are deleted', async () => {
+      setFlagsFromString('--expose-gc');
+      const collect: () => void = runInNewContext('gc');
+      const work = new WeakRef(workOf('1'));
+      await waitUntil('it to be gone', () => {
+        collect();
+        return work.deref() === undefined;
+      });
+      changed();
+      expect(workOf('1').mayBegin).toBe(true);
     });
 
     it('does not go on by itself where a lost lease comes back', () => {

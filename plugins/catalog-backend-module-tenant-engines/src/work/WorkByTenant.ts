@@ -9,7 +9,13 @@ import { BackgroundWork, type FINISH_TIMING } from './BackgroundWork';
 export class WorkByTenant {
   readonly #leases: TenantLeases;
   readonly #timing?: typeof FINISH_TIMING;
-  readonly #works = new Map<string, BackgroundWork>();
+  /** As long as an engine or an instance has it: tenants come and go. */
+  readonly #works = new Map<string, WeakRef<BackgroundWork>>();
+  readonly #unused = new FinalizationRegistry<string>(tenantId => {
+    if (!this.#find(tenantId)) {
+      this.#works.delete(tenantId);
+    }
+  });
   readonly #paused = new Set<string>();
   /** Those whose lease this process still holds, and is about to give up. */
   readonly #leaving = new Set<string>();
@@ -26,8 +32,8 @@ export class WorkByTenant {
           this.#leaving.delete(tenantId);
         }
       }
-      for (const [tenantId, work] of this.#works) {
-        this.#apply(tenantId, work);
+      for (const tenantId of this.#works.keys()) {
+        this.#apply(tenantId);
       }
     });
     this.#leases.beforeRelease(tenantId => {
@@ -38,20 +44,21 @@ export class WorkByTenant {
 
   /** Waits for running work to end; see {@link BackgroundWork.finish}. */
   async finish(tenantId: string): Promise<void> {
-    await this.#works.get(tenantId)?.finish();
+    await this.#find(tenantId)?.finish();
   }
 
-  /** Returns the same object for each call with the same tenant. */
+  /** Returns the same object for each call with the same tenant, while that is in use. */
   of({ tenantId, tenantSlug }: ActiveTenant): BackgroundWork {
-    let work = this.#works.get(tenantId);
+    let work = this.#find(tenantId);
     if (!work) {
       work = new BackgroundWork({
         tenantSlug,
         holdsLease: () => this.#leases.isHeld(tenantId),
         timing: this.#timing,
       });
-      this.#works.set(tenantId, work);
-      this.#apply(tenantId, work);
+      this.#works.set(tenantId, new WeakRef(work));
+      this.#unused.register(work, tenantId);
+      this.#apply(tenantId);
     }
     return work;
   }
@@ -65,17 +72,19 @@ export class WorkByTenant {
   /** Ends a pause. */
   resume(tenantId: string): void {
     this.#paused.delete(tenantId);
-    const work = this.#works.get(tenantId);
-    if (work) {
-      this.#apply(tenantId, work);
-    }
+    this.#apply(tenantId);
   }
 
-  #apply(tenantId: string, work: BackgroundWork): void {
+  #find(tenantId: string): BackgroundWork | undefined {
+    return this.#works.get(tenantId)?.deref();
+  }
+
+  #apply(tenantId: string): void {
+    const work = this.#find(tenantId);
     if (!this.#leases.isHeld(tenantId)) {
-      work.close();
+      work?.close();
     } else if (!this.#paused.has(tenantId) && !this.#leaving.has(tenantId)) {
-      work.open();
+      work?.open();
     }
   }
 }
