@@ -38,28 +38,16 @@ export type Credentials =
  * tenant's own catalog is not used, because its entities could grant access.
  */
 export class Admission {
-  readonly #administrators: AdministratorsConfig;
-  readonly #httpAuth: HttpAuthService;
-  readonly #members: Pick<TenantMembers, 'roleOf'>;
-  readonly #ownership: Ownership;
-  readonly #tenancy: Pick<TenancyConfig, 'membership' | 'membershipOfDefault'>;
-  readonly #userInfo: UserInfoService;
-
-  constructor(options: {
-    administrators: AdministratorsConfig;
-    httpAuth: HttpAuthService;
-    members: Pick<TenantMembers, 'roleOf'>;
-    ownership: Ownership;
-    tenancy: Pick<TenancyConfig, 'membership' | 'membershipOfDefault'>;
-    userInfo: UserInfoService;
-  }) {
-    this.#administrators = options.administrators;
-    this.#httpAuth = options.httpAuth;
-    this.#members = options.members;
-    this.#ownership = options.ownership;
-    this.#tenancy = options.tenancy;
-    this.#userInfo = options.userInfo;
-  }
+  constructor(
+    private readonly options: {
+      administrators: AdministratorsConfig;
+      httpAuth: HttpAuthService;
+      members: Pick<TenantMembers, 'roleOf'>;
+      ownership: Ownership;
+      tenancy: Pick<TenancyConfig, 'membership' | 'membershipOfDefault'>;
+      userInfo: UserInfoService;
+    },
+  ) {}
 
   /**
    * The credentials in the header `Authorization`; undefined if invalid. On routes that require
@@ -67,7 +55,7 @@ export class Admission {
    */
   credentialsOf(req: Request): Promise<Credentials | undefined> {
     return valid(() =>
-      this.#httpAuth.credentials(req, { allow: ['user', 'service'] }),
+      this.options.httpAuth.credentials(req, { allow: ['user', 'service'] }),
     );
   }
 
@@ -78,7 +66,7 @@ export class Admission {
    */
   async admits(req: Request, tenant: ActiveTenant): Promise<boolean> {
     const isDefault = tenant.tenantId === DEFAULT_TENANT_ID;
-    const { membership, membershipOfDefault } = this.#tenancy;
+    const { membership, membershipOfDefault } = this.options.tenancy;
     if (
       isDefault ? membershipOfDefault === 'everyone' : membership === 'open'
     ) {
@@ -112,13 +100,16 @@ export class Admission {
     const role = areOfUser(credentials)
       ? await this.#roleOfUser(credentials, tenant, req)
       : await this.#roleOfService(credentials.principal, tenant);
-    return role ?? (this.#tenancy.membership === 'open' ? 'member' : undefined);
+    return (
+      role ??
+      (this.options.tenancy.membership === 'open' ? 'member' : undefined)
+    );
   }
 
   /** The credentials of the cookie with which browsers load images and pages. */
   #cookieCredentialsOf(req: Request): Promise<Credentials | undefined> {
     return valid(() =>
-      this.#httpAuth.credentials(req, {
+      this.options.httpAuth.credentials(req, {
         allow: ['user', 'service'],
         allowLimitedAccess: true,
       }),
@@ -137,23 +128,27 @@ export class Admission {
     req?: Request,
     wanted: 'highest' | 'any' = 'highest',
   ): Promise<TenantRole | undefined> {
+    const { administrators, members, ownership, userInfo } = this.options;
     const { userEntityRef } = credentials.principal;
-    if (this.#administrators.users.has(normalizePrincipal(userEntityRef))) {
+    if (administrators.users.has(normalizePrincipal(userEntityRef))) {
       return 'admin';
     }
-    const own = await this.#members.roleOf(tenant, [userEntityRef]);
+    const own = await members.roleOf(tenant, [userEntityRef]);
     if (own === 'admin' || (own && wanted === 'any')) {
       return own;
     }
-    const refs = await this.#ownership.refsOf(req, credentials, this.#userInfo);
-    return this.#members.roleOf(tenant, [userEntityRef, ...refs]);
+    const refs = await ownership.refsOf(req, credentials, userInfo);
+    return members.roleOf(tenant, [userEntityRef, ...refs]);
   }
 
   async #roleOfService(
     { subject }: BackstageServicePrincipal,
     tenant: ActiveTenant,
   ): Promise<TenantRole | undefined> {
-    if (PLUGIN.test(subject) || this.#administrators.services.has(subject)) {
+    if (
+      PLUGIN.test(subject) ||
+      this.options.administrators.services.has(subject)
+    ) {
       // Calls of plugins in their own name are not restricted by roles.
       return 'admin';
     }
@@ -163,7 +158,7 @@ export class Admission {
     // A subject chosen by an issuer must not impersonate a user.
     return USER_OR_GROUP.test(subject)
       ? undefined
-      : this.#members.roleOf(tenant, [subject]);
+      : this.options.members.roleOf(tenant, [subject]);
   }
 
   async #admitsService(

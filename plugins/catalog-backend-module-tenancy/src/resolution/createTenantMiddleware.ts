@@ -55,22 +55,14 @@ type Resolution =
  * specification's sources, a call between plugins belongs to the tenant in its token.
  */
 class TenantResolver {
-  readonly #hostnames: HostnameTenants;
-  readonly #tokens: TenantTokens;
-  readonly #directory: TenantDirectory;
-  readonly #requireMatchingToken: boolean;
-
-  constructor(options: {
-    hostnames: HostnameTenants;
-    tokens: TenantTokens;
-    directory: TenantDirectory;
-    requireMatchingToken: boolean;
-  }) {
-    this.#hostnames = options.hostnames;
-    this.#tokens = options.tokens;
-    this.#directory = options.directory;
-    this.#requireMatchingToken = options.requireMatchingToken;
-  }
+  constructor(
+    private readonly options: {
+      hostnames: HostnameTenants;
+      tokens: TenantTokens;
+      directory: TenantDirectory;
+      requireMatchingToken: boolean;
+    },
+  ) {}
 
   /**
    * Resolves the tenant. Never rejects.
@@ -87,11 +79,12 @@ class TenantResolver {
     } catch (error) {
       return { outcome: 'malformed', source: 'hostname', error };
     }
-    const verdict = this.#hostnames.read(host);
+    const { directory, hostnames, requireMatchingToken, tokens } = this.options;
+    const verdict = hostnames.read(host);
     if (verdict.kind === 'foreign') {
       return { outcome: 'foreign', source: 'hostname', host };
     }
-    const token = this.#tokens.fromHeader(req.headers.authorization);
+    const token = tokens.fromHeader(req.headers.authorization);
     const named =
       verdict.kind === 'tenant'
         ? { source: 'hostname' as const, slug: verdict.slug }
@@ -113,14 +106,14 @@ class TenantResolver {
     const { source, slug } =
       called === undefined ? named : { source: 'call' as const, slug: called };
     // Also checks expired tokens: the token may have expired after Backstage accepted it.
-    if (this.#requireMatchingToken && token && token.tenantSlug !== slug) {
+    if (requireMatchingToken && token && token.tenantSlug !== slug) {
       return { outcome: 'mismatch', source, slug };
     }
     if (!isTenantSlug(slug)) {
       return { outcome: 'invalid', source, slug };
     }
     try {
-      const tenant = await this.#directory.findActive(slug);
+      const tenant = await directory.findActive(slug);
       return tenant
         ? { outcome: 'resolved', source, tenant }
         : { outcome: 'invalid', source, slug };
@@ -145,7 +138,7 @@ class TenantResolver {
     if (fromHeader) {
       return { source: 'header', slug: fromHeader };
     }
-    const fromOrigin = this.#hostnames.readOrigin(
+    const fromOrigin = this.options.hostnames.readOrigin(
       req.headers.origin ?? req.headers.referer,
     );
     return fromOrigin === undefined

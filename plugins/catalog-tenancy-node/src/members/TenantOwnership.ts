@@ -32,16 +32,12 @@ export interface TenantOwnership {
 
 /** {@link TenantOwnership} that queries the tenant's catalog on each call. */
 export class CatalogTenantOwnership implements TenantOwnership {
-  readonly #store: Pick<CatalogStore, 'getEntity' | 'queryEntities'>;
-  readonly #members: Pick<TenantMembers, 'rolesOf'>;
-
-  constructor(options: {
-    store: Pick<CatalogStore, 'getEntity' | 'queryEntities'>;
-    members: Pick<TenantMembers, 'rolesOf'>;
-  }) {
-    this.#store = options.store;
-    this.#members = options.members;
-  }
+  constructor(
+    private readonly options: {
+      store: Pick<CatalogStore, 'getEntity' | 'queryEntities'>;
+      members: Pick<TenantMembers, 'rolesOf'>;
+    },
+  ) {}
 
   async refsOf(
     tenant: ActiveTenant,
@@ -52,7 +48,7 @@ export class CatalogTenantOwnership implements TenantOwnership {
       .map(normalizePrincipal);
     const [ofCatalog, roles] = await Promise.all([
       this.#groupsOf(tenant.tenantId, normalizePrincipal(userEntityRef)),
-      this.#members.rolesOf(tenant, groups),
+      this.options.members.rolesOf(tenant, groups),
     ]);
     return [...new Set([userEntityRef, ...ofCatalog, ...roles.keys()])];
   }
@@ -62,14 +58,14 @@ export class CatalogTenantOwnership implements TenantOwnership {
     if (!USER.test(userRef)) {
       return [];
     }
-    const user = await this.#store.getEntity(tenantId, userRef);
+    const user = await this.options.store.getEntity(tenantId, userRef);
     if (user) {
       return (user.relations ?? [])
         .filter(({ type }) => type === RELATION_MEMBER_OF)
         .map(({ targetRef }) => targetRef)
         .filter(ref => GROUP.test(ref));
     }
-    const groups = await this.#store.queryEntities(tenantId, {
+    const groups = await this.options.store.queryEntities(tenantId, {
       filter: { kind: 'group', [`relations.${RELATION_HAS_MEMBER}`]: userRef },
     });
     return groups.map(({ metadata: { name, namespace = 'default' } }) =>

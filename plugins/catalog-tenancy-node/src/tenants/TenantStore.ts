@@ -1,4 +1,4 @@
-import { ConflictError, NotFoundError } from '@backstage/errors';
+import { ConflictError } from '@backstage/errors';
 import {
   type CreateTenant,
   createTenantSchema,
@@ -23,6 +23,7 @@ import {
   type TenantUsage,
 } from './Tenant';
 import type { TenantDirectory } from './TenantDirectory';
+import { missingError } from './activeTenant';
 import { notifyStatement } from './ChangeListener';
 import { LIMIT_NAMES } from './limits';
 import { readPage } from './readPage';
@@ -424,13 +425,5 @@ function takenError(tenantSlug: string, by?: TenantRow): ConflictError {
     by?.deleted_at
       ? `The slug '${tenantSlug}' is taken by a deleted tenant, which can be restored`
       : `The slug '${tenantSlug}' is taken`,
-  );
-}
-
-function missingError(tenantSlug: string, tenant?: TenantRow): NotFoundError {
-  return new NotFoundError(
-    tenant
-      ? `The tenant '${tenantSlug}' is deleted. It can be restored`
-      : `No tenant with the slug '${tenantSlug}'`,
   );
 }

@@ -57,9 +57,18 @@ export async function tenantIdOf(
       )
     : [];
   if (!tenant) {
-    throw new NotFoundError(`No tenant with the slug '${tenantSlug}'`);
+    throw missingError(tenantSlug);
   }
   return tenant.tenant_id;
+}
+
+/** @param tenant - a deleted one, if there is one */
+export function missingError(name: string, tenant?: object): NotFoundError {
+  return new NotFoundError(
+    tenant
+      ? `The tenant '${name}' is deleted. It can be restored`
+      : `No tenant with the slug '${name}'`,
+  );
 }
 
 type Row = Omit<ActiveTenantRow, 'deleted_at'> & { deleted_at: Date | null };
@@ -77,12 +86,7 @@ async function activeOf(
       )
     : [];
   if (!row || row.deleted_at) {
-    const name = row?.tenant_slug ?? Object.values(key)[0];
-    throw new NotFoundError(
-      row
-        ? `The tenant '${name}' is deleted. It can be restored`
-        : `No tenant with the slug '${name}'`,
-    );
+    throw missingError(row?.tenant_slug ?? Object.values(key)[0], row);
   }
   return { ...row, deleted_at: null };
 }

@@ -54,14 +54,10 @@ class IdentityCatalogNotAllowedError extends CustomErrorBase {
  * that the caller may read.
  */
 export class IdentityCatalog {
-  readonly #catalog: Catalog;
-
-  readonly #logger: LoggerService;
-
-  constructor(catalog: Catalog, logger: LoggerService) {
-    this.#catalog = catalog;
-    this.#logger = logger;
-  }
+  constructor(
+    private readonly catalog: Catalog,
+    private readonly logger: LoggerService,
+  ) {}
 
   /** Finds users and groups, ordered by name, and their total number. */
   async find(
@@ -90,7 +86,7 @@ export class IdentityCatalog {
       const message =
         'The catalog of the default tenant, which has the users and groups, cannot be read at the moment';
       // Its words may name hosts, which callers need not know.
-      this.#logger.warn(`${message}: ${error}`);
+      this.logger.warn(`${message}: ${error}`);
       throw new ServiceUnavailableError(message);
     }
   }
@@ -99,7 +95,7 @@ export class IdentityCatalog {
     { search, limit }: { search?: string; limit: number },
     credentials: CallerCredentials,
   ): Promise<Page<CatalogPrincipal>> {
-    const { items, totalItems } = await this.#catalog.queryEntities(
+    const { items, totalItems } = await this.catalog.queryEntities(
       {
         filter: { kind: [...KINDS] },
         fields: SHOWN,
@@ -123,7 +119,7 @@ export class IdentityCatalog {
     if (entityRefs.length === 0) {
       return { items: [], totalItems: 0 };
     }
-    const { items } = await this.#catalog.getEntitiesByRefs(
+    const { items } = await this.catalog.getEntitiesByRefs(
       { entityRefs, fields: SHOWN },
       { credentials },
     );
