@@ -3,7 +3,6 @@ import { AuditedAdminDatabase } from '../database/AuditedAdminDatabase';
 import type { TenancyPool } from '../pool/TenancyPool';
 import { outcomesOf, Registry } from '../tenants/__testUtils__/registry';
 import { DirectoryUnderTest } from '../tenants/__testUtils__/DirectoryUnderTest';
-import type { RegistrySnapshot } from '../tenants/RegistrySnapshot';
 import { DEFAULT_TENANT_ID } from '../tenants/Tenant';
 import type { ActiveTenant } from '../tenants/TenantDirectory';
 import { TenantMemberStore } from './TenantMemberStore';
@@ -17,25 +16,13 @@ const JOHN = 'user:default/john';
 const TEAM = 'group:default/team';
 const CI = 'external:ci';
 
-/** What a process knows of members, and how often it asks the database. */
-class MembersUnderTest extends DirectoryUnderTest {
-  get members(): RegistrySnapshot {
-    return this.directory;
-  }
-
-  async begin(): Promise<void> {
-    await super.begin();
-    this.questions = 0;
-  }
-}
-
 describe.each(databases.eachSupportedId())('members on %s', id => {
   let registry: Registry;
   let store: TenantMemberStore;
   let otherPool: TenancyPool;
   let acme: ActiveTenant;
   let globex: ActiveTenant;
-  const opened: MembersUnderTest[] = [];
+  const opened: DirectoryUnderTest[] = [];
   const forget = jest.fn();
 
   beforeAll(async () => {
@@ -51,7 +38,9 @@ describe.each(databases.eachSupportedId())('members on %s', id => {
     globex = await createTenant('globex');
   });
   afterEach(async () => {
-    await Promise.all(opened.splice(0).map(({ members }) => members.close()));
+    await Promise.all(
+      opened.splice(0).map(({ directory }) => directory.close()),
+    );
   });
 
   function storeOn(members: Pick<TenantMembers, 'forget'>) {
@@ -68,10 +57,8 @@ describe.each(databases.eachSupportedId())('members on %s', id => {
     return { tenantId: tenant_id, tenantSlug };
   }
 
-  function open(
-    ...options: ConstructorParameters<typeof MembersUnderTest>
-  ): MembersUnderTest {
-    const tested = new MembersUnderTest(...options);
+  function open(pool: TenancyPool): DirectoryUnderTest {
+    const tested = new DirectoryUnderTest(pool);
     opened.push(tested);
     return tested;
   }
@@ -82,27 +69,6 @@ describe.each(databases.eachSupportedId())('members on %s', id => {
     role: TenantRole = 'member',
     keepAdmin = false,
   ) => store.put(slug, { principal, role }, { by: BY, keepAdmin });
-
-  /** As somebody does who changes the table by hand: nobody is notified. */
-  const removeSilently = (principal: string) =>
-    registry.database.client.query(
-      'delete from tenant_members where principal = $1',
-      [principal],
-    );
-
-  describe('put', () => {
-    it('knows users and groups in any case, and services as they are', async () => {
-      await put('acme', 'User:Default/Jane');
-      await put('acme', 'group:default/TEAM');
-      await put('acme', 'external:CI');
-      const { items } = await store.list('acme');
-      expect(items.map(({ principal }) => principal)).toEqual([
-        'external:CI',
-        TEAM,
-        JANE,
-      ]);
-    });
-  });
 
   describe('the last admin', () => {
     it('stays where two remove each other at the same time', async () => {
@@ -141,7 +107,7 @@ describe.each(databases.eachSupportedId())('members on %s', id => {
 
   describe('roleOf', () => {
     it('is the highest role of any principal, in that tenant alone', async () => {
-      const { members } = open(registry.database.pool);
+      const { directory: members } = open(registry.database.pool);
       await put('acme', JANE);
       await put('acme', TEAM, 'admin');
       await put('globex', CI);
@@ -161,7 +127,7 @@ describe.each(databases.eachSupportedId())('members on %s', id => {
     it('is told of each member among the principals', async () => {
       await put('acme', JANE, 'viewer');
       await put('acme', TEAM, 'admin');
-      const { members } = open(registry.database.pool);
+      const { directory: members } = open(registry.database.pool);
       await expect(
         members.rolesOf(acme, ['User:default/jane', JOHN, TEAM]),
       ).resolves.toEqual(
@@ -172,18 +138,6 @@ describe.each(databases.eachSupportedId())('members on %s', id => {
       );
     });
 
-    it('asks each time while it does not hear', async () => {
-      const tested = open(registry.database.pool);
-      await tested.members.stopListening();
-      await put('acme', JANE);
-      await expect(tested.members.roleOf(acme, [JANE])).resolves.toBe('member');
-      await removeSilently(JANE);
-      await expect(
-        tested.members.roleOf(acme, [JANE]),
-      ).resolves.toBeUndefined();
-      expect(tested.questions).toBe(2);
-    });
-
     it('knows of a removal, an addition and a change in every process that is notified', async () => {
       const tested = open(otherPool);
       await put('acme', JANE, 'admin');
@@ -191,7 +145,7 @@ describe.each(databases.eachSupportedId())('members on %s', id => {
       const becomes = (role: TenantRole | undefined) =>
         waitUntil(
           `the other process to know the role ${role}`,
-          async () => (await tested.members.roleOf(acme, [JANE])) === role,
+          async () => (await tested.directory.roleOf(acme, [JANE])) === role,
         );
       await becomes('admin');
       await store.remove('acme', JANE);
@@ -200,7 +154,7 @@ describe.each(databases.eachSupportedId())('members on %s', id => {
       await becomes('member');
       await put('acme', JANE, 'admin');
       await becomes('admin');
-      expect(tested.members.isListening).toBe(true);
+      expect(tested.directory.isListening).toBe(true);
     });
   });
 

@@ -101,13 +101,6 @@ describe.each(databases.eachSupportedId())('the directory on %s', id => {
   });
 
   describe('while it hears', () => {
-    it('remembers what it found', async () => {
-      const tested = open(database.pool);
-      await tested.begin();
-      await tested.directory.findActive('default');
-      await expect(tested.remembers('default')).resolves.toBe(true);
-    });
-
     it('remembers no slug that it did not find', async () => {
       const tested = open(database.pool);
       await tested.begin();
