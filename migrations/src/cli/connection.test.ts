@@ -26,10 +26,10 @@ const NO_USER = { USER: '', USERNAME: '', PGUSER: '' };
 let files = 0;
 
 /** A configuration file, which is YAML as all JSON is. */
-async function configFile(database: object): Promise<string> {
+async function configFile(database: object, more = {}): Promise<string> {
   files += 1;
   const file = join(folder, `${files}.yaml`);
-  await writeFile(file, JSON.stringify({ backend: { database } }));
+  await writeFile(file, JSON.stringify({ backend: { database }, ...more }));
   return file;
 }
 
@@ -89,9 +89,10 @@ describe.each(databases.eachSupportedId())('a configuration for %s', id => {
     expect(rows).toEqual([]);
     const existing = await runCli([
       ...['status', '--json', '--config', file, '--config'],
-      await configFile({ prefix: 'portal_' }),
+      await configFile({ prefix: 'portal_' }, { tenancy: { schema: 'ours' } }),
     ]);
     expect(existing).toMatchObject({ exitCode: 0, stderr: '' });
+    expect(JSON.parse(existing.stdout)).toMatchObject({ schema: 'ours' });
   });
 
   it('asks for encryption where the connection does', async () => {

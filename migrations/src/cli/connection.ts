@@ -160,7 +160,7 @@ export async function connectionFromConfig(
 /** @throws {@link UsageError} if it can't be read */
 export async function loadConfig(
   files: string[],
-  alternatives = ALTERNATIVES,
+  alternatives = 'the files with --config',
 ): Promise<Config> {
   try {
     const config = await ConfigSources.toConfig(

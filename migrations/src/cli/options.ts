@@ -7,7 +7,7 @@ import { URL_VARIABLE } from './connection';
 /** The options of all commands, as commander names them. */
 export interface CommandOptions {
   dryRun?: boolean;
-  schema: string;
+  schema?: string;
   maxPause?: number;
   batchSize: number;
   json?: boolean;
@@ -42,7 +42,7 @@ export const TOKEN_VARIABLE = 'MIGRATION_TOKEN';
 /** The settings of the phases, from the options. */
 export function settingsOf(options: CommandOptions): MigrationSettings {
   return {
-    schema: options.schema,
+    schema: options.schema ?? 'tenancy',
     maxPauseMs: options.maxPause ?? DEFAULT_MAX_PAUSE_MS,
     batchSize: options.batchSize,
     defaultTenantName: options.tenantName ?? DEFAULT_TENANT_NAME,
@@ -71,9 +71,9 @@ export function commonOptions(): Option[] {
   return [
     option(
       '--schema <name>',
-      'the schema of the catalog tables',
+      'the schema of the tables (default: tenancy.schema of the configuration, or "tenancy")',
       parseSchema,
-    ).default('tenancy'),
+    ),
     option(
       '--batch-size <rows>',
       'rows of a batch',
@@ -91,6 +91,8 @@ export function commonOptions(): Option[] {
     ),
   ];
 }
+
+const parseMilliseconds = wholeNumber(1, 600_000, 'of milliseconds');
 
 export const dryRunOption = option(
   '--dry-run',
@@ -168,10 +170,6 @@ export function wholeNumber(min: number, max: number, what: string) {
     }
     return parsed;
   };
-}
-
-function parseMilliseconds(value: string): number {
-  return wholeNumber(1, 600_000, 'of milliseconds')(value);
 }
 
 /** A name of a schema as in pg_namespace, without quotes; PostgreSQL truncates longer ones. */

@@ -138,8 +138,10 @@ export async function runCommand(
     }
     const settings = settingsOf({
       ...options,
+      schema: options.schema ?? backstage?.getOptionalString('tenancy.schema'),
       catalogSchema: options.catalogSchema ?? ownSchema(options, catalogSchema),
     });
+    output.add({ schema: settings.schema });
     const migration = await interruption.or(
       TenancyMigration.open({
         phases,
