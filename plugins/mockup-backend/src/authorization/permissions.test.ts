@@ -10,7 +10,6 @@ import { mockupPermissions } from 'backstage-plugin-mockup-common';
 import {
   createMockupConditionalDecision,
   mockupConditions,
-  mockupPermissionRules,
 } from 'backstage-plugin-mockup-node';
 import { once } from 'node:events';
 import { request } from 'node:http';
@@ -312,7 +311,5 @@ describe.each(databases.eachSupportedId())('permissions on %s', id => {
         expect.objectContaining({ name, resourceType: 'mockup' }),
       ),
     );
-    expect(mockupPermissionRules.isOwner.name).toBe('IS_OWNER');
-    expect(mockupPermissionRules.isSharedWith.name).toBe('IS_SHARED_WITH');
   });
 });

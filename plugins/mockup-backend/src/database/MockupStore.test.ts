@@ -1,9 +1,28 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
-import type { MockupStore } from 'backstage-plugin-mockup-node';
+import type { MockupShare } from 'backstage-plugin-mockup-common';
+import type { MockupFilter, MockupStore } from 'backstage-plugin-mockup-node';
 import { createMockups, mockupStores } from '../__testUtils__/mockupStores';
 import { ALICE, BOB, UNKNOWN_ID } from '../__testUtils__/startMockupBackend';
 
 const databases = createTestDatabases();
+
+const DESIGNERS = 'group:default/designers';
+const REVIEWERS = 'group:default/reviewers';
+const SHARES: MockupShare[] = [
+  { group: DESIGNERS, access: 'write' },
+  { group: REVIEWERS, access: 'read' },
+];
+
+const ALL = ['unshared', 'x'];
+
+const readableBy = (...sharedWith: string[]): MockupFilter => ({
+  sharedWith,
+  access: 'read',
+});
+const writableBy = (...sharedWith: string[]): MockupFilter => ({
+  sharedWith,
+  access: 'write',
+});
 
 describe.each(mockupStores(databases))(
   'a mockup store on %s',
@@ -85,6 +104,31 @@ describe.each(mockupStores(databases))(
       ).resolves.toEqual([]);
     });
 
+    it.each([
+      ['the readers', readableBy(REVIEWERS), ['x']],
+      ['the writers, who read too', readableBy(DESIGNERS), ['x']],
+      ['those who write', writableBy(DESIGNERS), ['x']],
+      ['no reader who would write', writableBy(REVIEWERS), []],
+      ['another group', readableBy('group:default/others'), []],
+      ['one of several groups', writableBy(REVIEWERS, DESIGNERS), ['x']],
+      ['no group', readableBy(), []],
+      ['its owner or them', { anyOf: [readableBy(), { owner: [ALICE] }] }, ALL],
+      ['none of no conditions', { anyOf: [] }, []],
+      ['all but them', { not: readableBy(DESIGNERS) }, ['unshared']],
+    ] as [string, MockupFilter, string[]][])(
+      'lists what is shared with %s',
+      async (_who, filter, names) => {
+        const [{ id }] = await createMockups(store, 'x', 'unshared');
+        await store.share(id, { shares: SHARES });
+        const { items, totalItems } = await store.list({
+          filter,
+          orderBy: 'name,asc',
+        });
+        expect(items.map(({ name }) => name)).toEqual(names);
+        expect(totalItems).toBe(names.length);
+      },
+    );
+
     it('gives versions that are saved at once a definite order, in which the last is the latest', async () => {
       const [{ id }] = await createMockups(store, 'x');
       const saved = await Promise.all(
@@ -109,20 +153,6 @@ describe.each(mockupStores(databases))(
       expect(first?.items.map(version => version.id)).toEqual(newestFirst);
       const latest = await store.getLatestVersion(id);
       expect(latest?.id).toBe(newestFirst[0]);
-    });
-
-    it('finds no version under another mockup', async () => {
-      const [one, other] = await createMockups(store, 'one', 'other');
-      const saved = await store.saveVersion(
-        one.id,
-        { layoutData: [] },
-        { createdBy: ALICE },
-      );
-      const { id } = saved!.version;
-      await expect(store.getVersion(other.id, id)).resolves.toBeUndefined();
-      await expect(
-        store.getVersion(one.id, 'no-uuid'),
-      ).resolves.toBeUndefined();
     });
   },
 );

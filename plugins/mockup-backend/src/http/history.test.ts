@@ -28,6 +28,7 @@ describe.each(databases.eachSupportedId())(
       const saved = await backend.alice.post(`${mockup}/versions`, {
         layoutData: [item()],
         versionTag: 'first',
+        message: 'It begins',
       });
       versionId = saved.body.id;
       version = `${mockup}/versions/${versionId}`;
@@ -45,6 +46,7 @@ describe.each(databases.eachSupportedId())(
       expect((await bob.post(`${theirs}/restore`)).status).toBe(404);
       const change = { versionTag: 'x' };
       expect((await bob.patch(theirs, change)).status).toBe(404);
+      expect((await bob.get(theirs)).status).toBe(404);
       expect((await bob.get(path)).get('ETag')).toBe(other.get('ETag'));
     });
 
@@ -114,6 +116,8 @@ describe.each(databases.eachSupportedId())(
           owner: BOB,
           latestVersion: { layoutData: [item()], createdBy: BOB },
         });
+        expect(response.body.latestVersion).not.toHaveProperty('versionTag');
+        expect(response.body.latestVersion).not.toHaveProperty('message');
         const path = `/mockups/${response.body.id}`;
         expect(response.get('Location')).toBe(`/api/mockup${path}`);
         const read = await backend.alice.get(path);

@@ -17,6 +17,7 @@ import {
 import {
   createMockupConditionalDecision,
   mockupConditions,
+  mockupPermissionRules,
 } from 'backstage-plugin-mockup-node';
 import {
   ALICE,
@@ -116,7 +117,15 @@ describe.each(databases.eachSupportedId())(
         group: `group:default/g${i}`,
         access: 'read',
       }));
-      expect((await share(...groups)).status).toBe(200);
+      const shared = await share(...groups);
+      expect(shared.status).toBe(200);
+      const { isSharedWith } = mockupPermissionRules;
+      const [{ group }] = groups;
+      const applies = (access: 'read' | 'write', ...claims: string[]) =>
+        isSharedWith.apply(shared.body, { claims, access });
+      expect(applies('read', 'group:default/x', group)).toBe(true);
+      expect(applies('read', 'group:default/x')).toBe(false);
+      expect(applies('write', group)).toBe(false);
       const unshared = await share();
       expect(unshared.status).toBe(200);
       expect(unshared.body).not.toHaveProperty('shares');
@@ -206,6 +215,10 @@ describe.each(databases.eachSupportedId())(
         expect(body.map((one: { id: string }) => one.id)).toContain(mockupId);
         const response = await backend.bob.post(`/trash/${mockupId}/restore`);
         expect(response.status).toBe(403);
+        const restored = await backend.alice.post(`/trash/${mockupId}/restore`);
+        expect(restored.body.shares).toHaveLength(1);
+        const copy = await backend.bob.post(`${path}/duplicate`);
+        expect([copy.status, copy.body.shares]).toEqual([201, undefined]);
       });
     });
   },
