@@ -77,7 +77,10 @@ describe.each(databases.eachSupportedId())('roles in a tenant on %s', id => {
       ...caller,
       store: stores.pagesOf(ACME.tenantId),
       userInfo: mockServices.userInfo.mock({
-        getUserInfo: async () => ({ userEntityRef, ownershipEntityRefs: [] }),
+        getUserInfo: async () => ({
+          userEntityRef,
+          ownershipEntityRefs: ['group:default/a', 'group:default/b'],
+        }),
       }),
     });
   }
@@ -136,6 +139,30 @@ describe.each(databases.eachSupportedId())('roles in a tenant on %s', id => {
     await publish();
     await publish(false);
     await expect(publish()).rejects.toMatchObject(refused);
+  });
+
+  it('the home of a group comes before that of a role, and that before the one for all; of two, the last', async () => {
+    const admin = pagesOf('admin');
+    const audiences = ['group:default/b', 'group:default/a'] as const;
+    for (const audience of [
+      ...audiences,
+      'role:viewer',
+      'everybody',
+    ] as const) {
+      const path = audience.replace(/\W/g, '-');
+      await admin.publish(path, { ...request, audience, home: true }, ALICE);
+    }
+    const homes = [];
+    for (let page = await admin.getHome(); page; page = await admin.getHome()) {
+      homes.push(page.path);
+      await admin.takeBack(page.path);
+    }
+    expect(homes).toEqual([
+      'group-default-a',
+      'group-default-b',
+      'role-viewer',
+      'everybody',
+    ]);
   });
 
   it('viewers comment, and admins of the tenant may delete that, and members may not', async () => {

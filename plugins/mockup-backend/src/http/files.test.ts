@@ -1,7 +1,6 @@
 import {
   coreServices,
   createServiceFactory,
-  type RootLoggerService,
 } from '@backstage/backend-plugin-api';
 import { mockCredentials, mockServices } from '@backstage/backend-test-utils';
 import {
@@ -75,7 +74,6 @@ function file(...mockups: object[]) {
 
 describe.each(databases.eachSupportedId())('files of mockups on %s', id => {
   let client: MockupClient;
-  const loggedErrors: string[] = [];
   let gate: OpenTenantGate;
 
   const alice = { token: mockCredentials.user.token(ALICE) };
@@ -88,11 +86,6 @@ describe.each(databases.eachSupportedId())('files of mockups on %s', id => {
             import: { maxBytes: MAX_BYTES, maxVersions: MAX_VERSIONS },
           },
         },
-      }),
-      createServiceFactory({
-        service: coreServices.rootLogger,
-        deps: {},
-        factory: () => loggerOfErrors(loggedErrors),
       }),
       createServiceFactory({
         service: tenantGateServiceRef,
@@ -548,6 +541,16 @@ describe.each(databases.eachSupportedId())('files of mockups on %s', id => {
       'unknown field "id" in mockups[0]',
     ],
     [
+      'a mockup without versions',
+      file({ ...mockup(), versions: undefined }),
+      'mockups[0].versions is missing, expected a list of versions',
+    ],
+    [
+      'too many mockups',
+      file(...Array(MOCKUP_LIMITS.importedMockups + 1).fill({})),
+      'mockups must be at most 10000 mockups',
+    ],
+    [
       'a wrong time',
       file(mockup({ versions: [version({ createdAt: 'now' })] })),
       'mockups[0].versions[0].createdAt must be a time in ISO 8601 and UTC, such as 2026-01-31T12:00:00.000Z, got "now"',
@@ -850,23 +853,4 @@ describe.each(databases.eachSupportedId())('files of mockups on %s', id => {
     );
     expect(response.status).toBe(413);
   });
-
-  it('are for users to import, and for services to export', async () => {
-    expect((await backend.service.get('/export')).status).toBe(200);
-    const { status } = await backend.service.post('/import', file());
-    expect(status).toBe(403);
-    expect((await backend.anonymous.get('/export')).status).toBe(401);
-    expect((await backend.anonymous.post('/import', file())).status).toBe(401);
-  });
 });
-
-function loggerOfErrors(errors: string[]): RootLoggerService {
-  const logger: RootLoggerService = {
-    error: message => errors.push(message),
-    warn() {},
-    info() {},
-    debug() {},
-    child: () => logger,
-  };
-  return logger;
-}

@@ -241,6 +241,11 @@ describe.each(databases.eachSupportedId())('mockup routes on %s', id => {
         name: 'y',
         updatedAt: expect.any(String),
       });
+      const nothing = await backend.alice.patch(`/mockups/${mockup.id}`, {});
+      expect([nothing.status, nothing.body.error.message]).toEqual([
+        400,
+        expect.stringContaining('a name, a description, or both'),
+      ]);
     });
   });
 
@@ -286,6 +291,19 @@ describe.each(databases.eachSupportedId())('mockup routes on %s', id => {
       Number(response.get('ETag')!.slice(1, -1)),
     );
     expect(after).toBe(before + 1);
+
+    await backend.alice.post(`${path}/versions`, { layoutData: [item()] });
+    const { body: copy } = await backend.alice.post(`${path}/duplicate`, {
+      withHistory: true,
+    });
+    const ofCopy = `/mockups/${copy.id}`;
+    await backend.alice.post(`${ofCopy}/versions`, { layoutData: [] });
+    const { body: newest } = await backend.alice.get(ofCopy);
+    expect(newest.latestVersion.layoutData).toEqual([]);
+
+    await backend.alice.delete(path);
+    const restored = await backend.alice.post(`/trash/${mockup.id}/restore`);
+    expect(restored.get('ETag')).toBe(`"${after + 2}"`);
   });
 
   it('lets a frontend of another origin read its headers', async () => {

@@ -215,6 +215,18 @@ describe.each(databases.eachSupportedId())('pages on %s', id => {
         .status,
     ).toBe(403);
 
+    const roles = await publish({ audience: 'role:viewer' });
+    expect([roles.status, roles.body.error.message]).toEqual([
+      400,
+      expect.stringContaining('Nobody has a role in this tenant'),
+    ]);
+    for (const path of ['A', 'a'.repeat(101), 'a--b']) {
+      const { body } = await publish({}, path);
+      expect(body.error.message).toContain(
+        'Invalid path: path must be 1 to 100 lower-case letters',
+      );
+    }
+
     await publish();
     const taken = await backend.bob.put('/pages/start', {
       mockupId: own.mockup.id,

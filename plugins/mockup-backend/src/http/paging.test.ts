@@ -157,6 +157,16 @@ describe.each(databases.eachSupportedId())('pages on %s', id => {
     expect(read).toHaveLength(60);
   });
 
+  it('have each mockup once for a client, also one that changes meanwhile', async () => {
+    const created = await createSixty();
+    const read: string[] = [];
+    for await (const page of client.pagesOfMockups({ limit: 50 }, alice)) {
+      read.push(...idsOf(page));
+      await client.updateMockup(read[0], { description: 'x' }, alice);
+    }
+    expect(read.sort()).toEqual(idsOf(created).sort());
+  });
+
   it('of versions leave out those that are saved meanwhile, and lose or repeat none', async () => {
     const { mockup } = await client.createMockup({ name: 'x' }, alice);
     const save = () =>

@@ -81,17 +81,25 @@ it('sends notifications in the tenant of the request', async () => {
     getOwnServiceCredentials: async () => mockCredentials.service(),
   });
   auth.getPluginRequestToken.mockRejectedValue(new Error('No token'));
+  const catalog = catalogServiceMock({ entities: [user('bob')] });
+  const query = jest.spyOn(catalog, 'queryEntities');
   const notify = createNotifyMentioned({
     auth,
-    catalog: catalogServiceMock({ entities: [user('bob')] }),
+    catalog,
     discovery: mockServices.discovery(),
     logger: mockServices.logger.mock(),
   });
   const said = {
     ...{ id: 'one', mockupId: UNKNOWN_ID, author: ALICE, createdAt: '' },
-    text: '@bob',
+    text: `@bob ${Array.from({ length: 20 }, (_, n) => `@u${n}`).join(' ')}`,
   };
-  await notify(said, request, mockCredentials.user(ALICE));
+  const credentials = mockCredentials.user(ALICE);
+  await notify(said, request, credentials);
+  // Of 20 users, those whom the author may see.
+  expect(query).toHaveBeenCalledWith(
+    expect.objectContaining({ filter: Array(20).fill(expect.anything()) }),
+    { credentials },
+  );
   const [[{ onBehalfOf }]] = auth.getPluginRequestToken.mock.calls;
   expect(carriedTenant(onBehalfOf)).toEqual(tenant);
 });
@@ -200,6 +208,12 @@ describe.each(databases.eachSupportedId())('reviews on %s', id => {
   };
   const ready = (vid = versionId) =>
     `/mockups/${mockupId}/versions/${vid}/ready`;
+  const publish = (vid = versionId) =>
+    backend.alice.put('/pages/start', {
+      mockupId,
+      versionId: vid,
+      audience: 'everybody',
+    });
 
   describe('comments', () => {
     it('are of the whole or of an item, for all who may read the mockup', async () => {
@@ -216,6 +230,15 @@ describe.each(databases.eachSupportedId())('reviews on %s', id => {
       expect(mockupCommentSchema.parse(whole)).toEqual(whole);
       const { body } = await backend.service.get(comments());
       expect(body).toEqual([whole, ofItem]);
+      for (const unfit of [
+        { text: 'x'.repeat(2001) },
+        { text: 'x', item: 'x'.repeat(256) },
+      ]) {
+        const { body: refused } = await backend.bob.post(comments(), unfit);
+        expect(refused.error.message).toMatch(
+          /must be a string of 1 to \d+ ch/,
+        );
+      }
     });
 
     it('are not there where the mockup is none to the caller', async () => {
@@ -431,6 +454,8 @@ describe.each(databases.eachSupportedId())('reviews on %s', id => {
         'announcing an editor',
         () => backend.bob.post(`/mockups/${mockupId}/editors`),
       ],
+      ['publishing a version', () => publish()],
+      ['a comment', () => backend.bob.post(comments(), { text: 'x' })],
     ])('%s of a mockup that is deleted meanwhile is 404', async (_, send) => {
       let answer: Promise<{ status: number }> | undefined;
       await backend.knex.transaction(async deleting => {
@@ -448,12 +473,6 @@ describe.each(databases.eachSupportedId())('reviews on %s', id => {
     });
 
     it('is alone published where the tenant wants it', async () => {
-      const publish = (vid = versionId) =>
-        backend.alice.put('/pages/start', {
-          mockupId,
-          versionId: vid,
-          audience: 'everybody',
-        });
       const require = (reviewRequired: unknown) =>
         backend.alice.put('/settings', { reviewRequired });
       expect((await backend.bob.get('/settings')).body).toEqual({

@@ -55,6 +55,7 @@ describe.each(databases.eachSupportedId())(
         'items in containers, two within each other',
         { layoutData: [section('a', [section('b', [item({ i: 'c' })])])] },
       ],
+      ['an item in the last row', { layoutData: [item({ y: 999_998, h: 2 })] }],
       [
         'places on a phone',
         {

@@ -1,6 +1,7 @@
 import { mockServices } from '@backstage/backend-test-utils';
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import { tenantGateServiceMock } from 'backstage-plugin-catalog-tenancy-node/testUtils';
+import { randomUUID } from 'node:crypto';
 import {
   ALICE,
   item,
@@ -148,24 +149,24 @@ describe.each(databases.eachSupportedId())(
 
     it('are not there for the rules of permissions in another tenant', async () => {
       const { created } = await create('acme');
+      const ids = Array.from({ length: 500 }, () => randomUUID());
       const decide = async (slug: string) => {
         const { body } = await backend.service
           .post('/.well-known/backstage/permissions/apply-conditions', {
-            items: [
-              {
-                id: '1',
-                resourceRef: created.body.id,
+            // More than a page of them, and in upper case.
+            items: [...ids, created.body.id.toUpperCase()].map(resourceRef => ({
+              id: '1',
+              resourceRef,
+              resourceType: 'mockup',
+              conditions: {
+                rule: 'IS_OWNER',
                 resourceType: 'mockup',
-                conditions: {
-                  rule: 'IS_OWNER',
-                  resourceType: 'mockup',
-                  params: { claims: [ALICE] },
-                },
+                params: { claims: [ALICE] },
               },
-            ],
+            })),
           })
           .set('X-Tenant-Slug', slug);
-        return body.items[0].result;
+        return body.items.at(-1).result;
       };
       await expect(decide('acme')).resolves.toBe('ALLOW');
       await expect(decide('globex')).resolves.toBe('DENY');

@@ -152,11 +152,11 @@ describe.each(databases.eachSupportedId())('the retention on %s', id => {
     );
   });
 
-  it('keeps versions that a reviewer has marked as ready to be published, also at that moment', async () => {
+  it('keeps versions that are published, marked as ready to be, or tagged, also at that moment', async () => {
     const [store] = stores;
     const [{ id: mockupId }] = await createMockups(store, 'x');
     const ids: string[] = [];
-    for (let saved = 0; saved < 4; saved += 1) {
+    for (let saved = 0; saved < 7; saved += 1) {
       const made = await store.saveVersion(
         mockupId,
         { layoutData: [] },
@@ -171,9 +171,26 @@ describe.each(databases.eachSupportedId())('the retention on %s', id => {
         ready_by: BOB,
         ready_at: '2026-01-31',
       });
+    const publish = (by: Knex, version: string) =>
+      by('mockup_pages').insert({
+        tenant_id: TENANTS[0],
+        path: version,
+        title: 'x',
+        mockup_id: mockupId,
+        version_id: version,
+        audience: 'everybody',
+        is_home: false,
+        published_by: ALICE,
+        published_at: '2026-01-31',
+      });
     await mark(knex, ids[2]);
+    await publish(knex, ids[3]);
     const marking = await knex.transaction();
-    await mark(marking, ids[3]);
+    await mark(marking, ids[4]);
+    await publish(marking, ids[5]);
+    await marking('mockup_versions')
+      .where({ id: ids[6] })
+      .update({ version_tag: 'x' });
     const applied = apply({ versions: 1 });
     await waitUntil('the retention to wait for the mark', async () => {
       const { rows } = await knex.raw(`
@@ -184,7 +201,7 @@ describe.each(databases.eachSupportedId())('the retention on %s', id => {
     await marking.commit();
     await applied;
     const { items } = (await store.listVersions(mockupId))!;
-    expect(items.map(version => version.id)).toEqual([ids[0], ids[2], ids[3]]);
+    expect(items.map(version => version.id)).toEqual([ids[0], ...ids.slice(2)]);
   });
 
   it('goes on with other tenants where one is moved, and deletes its rows later', async () => {
