@@ -16,6 +16,11 @@ interface Content {
   schema: object;
 }
 
+/** What this needs of a router of Express. */
+interface Routes {
+  stack: { route?: { path: string; stack: { method: string }[] } }[];
+}
+
 const JSON_TYPE = 'application/json';
 
 /**
@@ -70,4 +75,25 @@ export function fitsPatterns(schema: object, text: string): boolean {
   return [
     ...JSON.stringify(schema).matchAll(/"pattern":("(?:[^"\\]|\\.)*")/g),
   ].every(([, pattern]) => new RegExp(JSON.parse(pattern), 'u').test(text));
+}
+
+/** The routes of a router but for that of the document, such as `get /tenants/{slug}`. */
+export function servedRoutes({ stack }: Routes): string[] {
+  return stack
+    .flatMap(({ route }) =>
+      (route?.stack ?? []).map(
+        ({ method }) => `${method} ${route!.path.replace(/:(\w+)/g, '{$1}')}`,
+      ),
+    )
+    .filter(route => route !== 'get /openapi.json');
+}
+
+/** The routes that an OpenAPI document describes, in the same form. */
+export function describedRoutes(document: object): string[] {
+  const { paths } = document as Described;
+  return Object.entries(paths).flatMap(([path, item]) =>
+    Object.keys(item)
+      .filter(key => key !== 'parameters')
+      .map(method => `${method} ${path}`),
+  );
 }

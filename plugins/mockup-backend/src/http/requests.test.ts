@@ -1,3 +1,5 @@
+import type { Caller } from '@internal/catalog-testing/caller';
+import { describedRoutes } from '@internal/catalog-testing/describedFetch';
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import { gzipSync } from 'node:zlib';
 import { testBackend, UNKNOWN_ID } from '../__testUtils__/startMockupBackend';
@@ -6,7 +8,6 @@ import { createOpenApiDocument } from '../openapi/createOpenApiDocument';
 const databases = createTestDatabases({ versions: 'newest' });
 
 const JSON_TYPE = 'application/json';
-const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const;
 
 describe.each(databases.eachSupportedId())('requests on %s', id => {
   let mockupId: string;
@@ -110,22 +111,19 @@ describe.each(databases.eachSupportedId())('requests on %s', id => {
   });
 
   describe('credentials', () => {
-    const { paths } = createOpenApiDocument() as { paths: object };
-    const operations = Object.entries(paths).flatMap(([path, methods]) =>
-      METHODS.filter(method => method in methods).map(
-        method => [method, path] as const,
-      ),
-    );
-
-    it.each(operations)(
-      'of nobody are refused at %s %s, and those of a service where it writes',
-      async (method, path) => {
+    it.each(describedRoutes(createOpenApiDocument()))(
+      'of nobody are refused at %s, and those of a service where it writes',
+      async route => {
+        const [method, path] = route.split(' ');
         const at = path.replace(/{\w+}/g, UNKNOWN_ID);
-        expect((await backend.anonymous[method](at)).status).toBe(401);
-        const { status } = await backend.service[method](at);
+        const statusOf = async (caller: Caller) =>
+          (await caller[method as keyof Caller](at)).status;
+        expect(await statusOf(backend.anonymous)).toBe(401);
         // What is not there has no editors, whoever asks.
         const isRead = method === 'get' || path.endsWith('/editors');
-        expect(isRead ? [200, 204, 400, 404] : [403]).toContain(status);
+        expect(isRead ? [200, 204, 400, 404] : [403]).toContain(
+          await statusOf(backend.service),
+        );
       },
     );
 
