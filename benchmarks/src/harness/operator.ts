@@ -1,7 +1,7 @@
 // The commands of the operator are no public interface of the package.
 /* eslint-disable @backstage/no-relative-monorepo-imports */
 import { Writable } from 'node:stream';
-import { SINGLE_TENANT_TABLES } from '@internal/catalog-testing/tenancyDatabase';
+import { SINGLE_TENANT_TABLES } from '@internal/postgres/testUtils';
 import { main } from '../../../migrations/src/cli/program';
 import { SCHEMA } from './backend';
 import { type Database, runStatements } from './database';

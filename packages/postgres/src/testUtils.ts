@@ -12,6 +12,7 @@ export { citusServers, dissolveCluster, formCluster } from './CitusCluster';
 export { alterDatabase, HOSTILE_SETTINGS } from './hostileSettings';
 export { Random } from './Random';
 export { repositoryFiles } from './repositoryFiles';
+export { SINGLE_TENANT_TABLES } from './singleTenantTables';
 export {
   copyDatabase,
   createTestDatabases,

@@ -1,4 +1,7 @@
-import { createTestDatabases } from '@internal/postgres/testUtils';
+import {
+  createTestDatabases,
+  SINGLE_TENANT_TABLES,
+} from '@internal/postgres/testUtils';
 import { createCatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import type { CatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import { catalogSnapshot } from '../../__testUtils__/catalogSnapshot';
@@ -7,37 +10,6 @@ import { cleanup } from '../../cleanup/cleanup';
 import { beginCreation } from '../create';
 
 const databases = createTestDatabases();
-
-/** A catalog that has what the created tables have. */
-const TABLES = `
-  create schema tenancy;
-  create table entities (
-    entity_id uuid primary key default gen_random_uuid(),
-    entity_ref text not null unique,
-    entity_kind text not null,
-    entity_namespace text not null default 'default',
-    entity_name text not null,
-    final_entity jsonb not null,
-    hash text not null,
-    stitch_ticket text,
-    created_at timestamptz not null default now(),
-    updated_at timestamptz not null default now(),
-    deleted_at timestamptz);
-  create table relations (
-    originating_entity_id uuid not null references entities on delete cascade,
-    source_entity_ref text not null,
-    type text not null,
-    target_entity_ref text not null);
-  create index on relations (originating_entity_id);
-  create index on relations (source_entity_ref);
-  create index on relations (target_entity_ref);
-  create table refresh_state (
-    entity_id uuid primary key references entities on delete cascade,
-    location_key text,
-    next_update_at timestamptz not null default now(),
-    last_discovery_at timestamptz not null default now(),
-    errors jsonb not null default '[]');
-  create index on refresh_state (next_update_at)`;
 
 describe.each(databases.eachSupportedId())('on %s', id => {
   const opened: CatalogDatabase[] = [];
@@ -70,7 +42,7 @@ describe.each(databases.eachSupportedId())('on %s', id => {
     await runPhases(created, 5);
 
     const swapped = await open();
-    await swapped.client.query(TABLES);
+    await swapped.client.query(SINGLE_TENANT_TABLES.join(';\n'));
     await runPhases(swapped, 5);
     await swapped.migrate(({ context }) => cleanup(context), {
       settings: { force: true },

@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { mockServices } from '@backstage/backend-test-utils';
-import { SINGLE_TENANT_TABLES } from '@internal/catalog-testing/tenancyDatabase';
 import {
   changeRole,
   createTestDatabases,
+  SINGLE_TENANT_TABLES,
   type TestDatabaseId,
   withClient,
 } from '@internal/postgres/testUtils';
