@@ -88,8 +88,8 @@ describe.each(databases.eachSupportedId())('version routes on %s', id => {
         patch: expect.any(Array),
       });
       expect(() => versionDifferenceSchema.parse(response.body)).not.toThrow();
-      const { status } = await backend.alice.get(`${path}/${older.id}/diff`);
-      expect(status).toBe(400);
+      const none = await backend.alice.get(`${path}/${older.id}/diff?to=x`);
+      expect(none.status).toBe(400);
       applyPatch(older.layoutData, response.body.patch);
       expect(older.layoutData).toEqual(newer.layoutData);
     });
