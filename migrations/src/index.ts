@@ -44,11 +44,11 @@ export {
 export { sessionSettings } from './session/sessionSettings';
 export type { DoctorExamination, DoctorFinding } from './doctor';
 export type { Progress, Reporter } from './Reporter';
-export { examineCollation } from './checks/collation';
 export { examineIsolation } from './checks/examineIsolation';
 export type { Isolation, IsolationOptions } from './checks/examineIsolation';
 export { describeFinding } from './checks/Finding';
 export type { IsolationFinding, QueryRows } from './checks/Finding';
+export { examineMaintenance } from './checks/maintenance';
 export { registryChannel } from './registryChannel';
 export { operatorCommand } from './operatorCommand';
 export type { OperatorCommandName } from './operatorCommand';

@@ -1,6 +1,6 @@
 import { readAdoptionStatus } from '../adopt/status';
-import { examineCollation } from '../checks/collation';
 import { describeFinding } from '../checks/Finding';
+import { examineMaintenance } from '../checks/maintenance';
 import { examineRules } from '../checks/Rule';
 import type { Finding, Rule } from '../checks/Rule';
 import { ROW_RULES } from '../checks/rows';
@@ -54,9 +54,15 @@ function ofRule(rule: Rule): Check {
   };
 }
 
-async function findCollation({ executor }: StepContext): Promise<Outcome[]> {
-  const found = await examineCollation(executor.read);
-  return found ? [{ level: 'warning', message: describeFinding(found) }] : [];
+async function findMaintenance({
+  executor,
+  settings,
+}: StepContext): Promise<Outcome[]> {
+  const found = await examineMaintenance(executor.read, settings.schema);
+  return found.map(each => ({
+    level: 'warning',
+    message: describeFinding(each),
+  }));
 }
 
 /** The login may set up the two roles, which are those of this product. */
@@ -172,7 +178,7 @@ async function findRows(
 /** Those of the server, the database and the login, in the order of the report. */
 const SERVER_CHECKS: readonly Check[] = [
   ...SERVER_RULES.map(ofRule),
-  { name: 'collation', find: findCollation },
+  { name: 'maintenance', find: findMaintenance },
   { name: 'roles', find: findRoles },
   { name: 'backup', find: findBackup },
   { name: 'names', find: findNames },

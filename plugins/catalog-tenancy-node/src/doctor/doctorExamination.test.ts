@@ -132,18 +132,27 @@ describe.each(databases.eachSupportedId())('the doctor on %s', id => {
     expect(wrong(await examine())).toEqual([]);
   });
 
-  it('warns of indexes in the order of another collation, until what it says has run', async () => {
+  it('warns of indexes in the order of another collation, and of no statistics, until what it says has run', async () => {
     const { database } = connection;
     await client.query(
-      `update pg_database set datcollversion = '0' where datname = current_database()`,
+      `update pg_database set datcollversion = '0' where datname = current_database();
+       create table tenancy.large with (autovacuum_enabled = false) as
+       select repeat('x', 1000) from generate_series(1, 1100)`,
     );
-    const [found, ...others] = wrong(await examine());
-    expect(others).toEqual([]);
-    expect(found).toMatchObject({ subject: 'isolation', level: 'warning' });
-    expect(found.message).toMatch(
+    const found = wrong(await examine());
+    expect(found.map(({ subject, level }) => `${subject} ${level}`)).toEqual([
+      'isolation warning',
+      'isolation warning',
+    ]);
+    expect(found[1].message).toBe(
+      'The server has no statistics of tenancy.large, as after pg_upgrade, so that reads are slow: run "analyze".',
+    );
+    expect(found[0].message).toMatch(
       `run "reindex database concurrently ${database}", "alter database ${database} refresh collation version".`,
     );
-    await client.query(`alter database ${database} refresh collation version`);
+    await client.query(
+      `alter database ${database} refresh collation version; analyze`,
+    );
     expect(wrong(await examine())).toEqual([]);
   });
 

@@ -1,8 +1,8 @@
 import type { LoggerService } from '@backstage/backend-plugin-api';
 import {
   describeFinding,
-  examineCollation,
   examineIsolation,
+  examineMaintenance,
   examineShards,
   isDistributed,
   type IsolationFinding,
@@ -59,11 +59,11 @@ export async function checkDatabase(
       ].join('\n'),
     );
   }
-  const collation = await examineCollation(read);
+  const maintenance = await examineMaintenance(read, pool.schema);
   [
     ...ofShards.warnings,
     ...warningsOf(user),
-    ...(collation ? [describeFinding(collation)] : []),
+    ...maintenance.map(describeFinding),
   ].forEach(warning => logger.warn(warning));
 }
 
