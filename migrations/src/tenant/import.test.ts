@@ -85,6 +85,17 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
 
   const query = (database: string, sql: string) => clones.query(database, sql);
 
+  /** Waits until so many sessions wait for locks, or each of them was ended. */
+  const waitForLocks = (name: string, wanted = 1, end = 'pg_blocking_pids') =>
+    waitUntil(`${wanted} to wait for locks`, async () => {
+      const waiting = await query(
+        name,
+        `select ${end}(pid) from pg_stat_activity
+          where datname = current_database() and wait_event_type = 'Lock'`,
+      );
+      return waiting.length === wanted;
+    });
+
   /** A clone in which the tenant is in use. */
   const cloneInUse = async () => {
     const name = await clones.clone(template);
@@ -360,14 +371,7 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
         `set search_path = tenancy; ${statements.replace('\\quit', '')}`,
       );
       const exported = contents(name);
-      await waitUntil('the export to wait', async () => {
-        const waiting = await query(
-          name,
-          `select from pg_stat_activity
-              where datname = current_database() and wait_event_type = 'Lock'`,
-        );
-        return waiting.length;
-      });
+      await waitForLocks(name);
       await mover.query('commit');
       await expect(exported).resolves.toEqual(before);
     });
@@ -641,14 +645,7 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
       const running = startCli(['tenant', 'export', 'my-team', path], {
         env: urlEnvironment(connection),
       });
-      await waitUntil('the lock that it waits for', async () => {
-        const { length } = await query(
-          template,
-          `select from pg_stat_activity
-            where datname = current_database() and wait_event_type = 'Lock'`,
-        );
-        return length;
-      });
+      await waitForLocks(template);
       running.signal('SIGHUP');
       await expect(running.result).resolves.toMatchObject({ exitCode: 129 });
     });
@@ -860,14 +857,7 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
     await withClient({ ...connection, database: name }, async holder => {
       await holder.query(`begin; lock table tenant_${HEX}.states`);
       const running = run(name, 'export', '--all', '--to', to);
-      await waitUntil('the statement that is cancelled', async () => {
-        const cancelled = await query(
-          name,
-          `select ${end}(pid) from pg_stat_activity
-            where datname = current_database() and wait_event_type = 'Lock'`,
-        );
-        return cancelled.length;
-      });
+      await waitForLocks(name, 1, end);
       await expect(running).resolves.toMatchObject({
         exitCode: code,
         stderr: expect.stringMatching(`^Error: ${message}`),
@@ -936,16 +926,6 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
       importTenant(context, { file, replace: true, portal: {}, makeTables }),
     );
 
-  const waitForLocks = (name: string, wanted: number) =>
-    waitUntil(`${wanted} to wait for a lock`, async () => {
-      const waiting = await query(
-        name,
-        `select from pg_stat_activity
-          where datname = current_database() and wait_event_type = 'Lock'`,
-      );
-      return waiting.length === wanted;
-    });
-
   it('have all rows of a tenant that an import replaces when the export begins', async () => {
     const name = await cloneInUse();
     const before = await contents(name);
@@ -954,7 +934,7 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
         'begin; lock table plugins.mockup_pages in share mode',
       );
       const replacing = replace(name);
-      await waitForLocks(name, 1);
+      await waitForLocks(name);
       const exported = contents(name);
       await waitForLocks(name, 2);
       await holder.query('commit');
@@ -968,7 +948,7 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
     await withClient({ ...connection, database: name }, async purge => {
       await purge.query(`begin; drop schema tenant_${HEX} cascade`);
       const exported = exportTo(name, 'my-team', join(folder, 'purged.gz'));
-      await waitForLocks(name, 1);
+      await waitForLocks(name);
       await purge.query('commit');
       const { exitCode, stderr } = await exported;
       expect(stderr).toContain(

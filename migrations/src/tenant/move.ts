@@ -1,11 +1,11 @@
 import type { DatabaseError } from 'pg';
 import { type Executor, executorOf } from '../engine/Executor';
 import type { StepContext } from '../engine/Step';
+import { asLogin } from '../adopt/rights';
 import { RefusedError } from '../errors';
 import { notifyRegistryStatement } from '../registryChannel';
 import { refuseSharedId } from '../rollback/tenantSchemas';
 import { DEFAULT_TENANT_ID, RETIRED_TABLE } from '../schema/tables';
-import type { MigrationSession } from '../session/MigrationSession';
 import { actAsOwner } from '../session/ownerRole';
 import { escapeLiteral } from '../sql';
 import { copyDifference } from './copyDifference';
@@ -323,7 +323,7 @@ class Move {
     const { session } = context.executor;
     const openRegistry = () =>
       session.transaction('begin', async () => {
-        await asLogin(session, () => allowWritesOnCommit(session, tenantId));
+        await asLogin(context, () => allowWritesOnCommit(session, tenantId));
         await session.query(
           `update tenants set deleted_at = null where tenant_id = ${escapeLiteral(
             tenantId,
@@ -344,18 +344,6 @@ class Move {
     )();
     await removeMarks(places, tenantId);
   }
-}
-
-/** In the caller's transaction, which acts as the owner of the registry. */
-async function asLogin(
-  session: MigrationSession,
-  work: () => Promise<unknown>,
-): Promise<void> {
-  const [{ role }] = await session.query<{ role: string }>(
-    `select current_setting('role') as role, set_config('role', 'none', true)`,
-  );
-  await work();
-  await session.query(`select set_config('role', $1, true)`, [role]);
 }
 
 /**
