@@ -94,3 +94,26 @@ export async function storageParameters(
 export function identifyByAllColumns(table: string): string {
   return `alter table ${escapeIdentifier(table)} replica identity full`;
 }
+
+/**
+ * The deletion of a tenant cascades to the tables of before the swap, and PostgreSQL refuses that
+ * where one without a primary key is published, as by FOR ALL TABLES.
+ */
+export async function identifyOldRows(executor: Executor): Promise<void> {
+  const tables = await executor.read<{ name: string }>(
+    `select distinct c.relname as name
+       from pg_publication_tables p
+       join pg_class c on c.oid = to_regclass(quote_ident(p.tablename))
+      where p.schemaname = current_schema() and p.tablename = any ($1) and c.relreplident = 'd'
+        and not exists (select from pg_index where indrelid = c.oid and indisprimary)`,
+    [TENANT_TABLES.map(oldName)],
+  );
+  for (const { name } of tables) {
+    await executor.transaction({
+      title: `Identify the rows of ${name} by all columns`,
+      locks: 'ACCESS EXCLUSIVE on a table that is not in use.',
+      tables: [name],
+      statements: [identifyByAllColumns(name)],
+    });
+  }
+}

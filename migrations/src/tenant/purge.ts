@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import { findTenantSchemas } from '../adopt/engine';
-import type { Executor } from '../engine/Executor';
 import type { StepContext } from '../engine/Step';
 import { RefusedError, VerificationError } from '../errors';
 import { operatorCommand } from '../operatorCommand';
@@ -11,7 +10,7 @@ import { tenantPartition } from '../partitions/tenantPartition';
 import { dropSchemas, refuseSharedId } from '../rollback/tenantSchemas';
 import { refuseDependentsOfSchemas } from '../schema/dependents';
 import { relationExists } from '../schema/lookups';
-import { identifyByAllColumns, oldName } from '../schema/partitions';
+import { identifyOldRows } from '../schema/partitions';
 import {
   DEFAULT_TENANT_ID,
   RETIRED_TABLE,
@@ -377,29 +376,6 @@ async function deleteFromRegistry(
   const where = ofTenant('registry', tenantId);
   const tenants = { schema, table: 'tenants', where };
   await deleteRows(context, place, tenants, report.rows);
-}
-
-/**
- * The deletion of a tenant cascades to the tables of before the swap, and PostgreSQL refuses that
- * where one without a primary key is published, as by FOR ALL TABLES.
- */
-async function identifyOldRows(executor: Executor): Promise<void> {
-  const tables = await executor.read<{ name: string }>(
-    `select distinct c.relname as name
-       from pg_publication_tables p
-       join pg_class c on c.oid = to_regclass(quote_ident(p.tablename))
-      where p.schemaname = current_schema() and p.tablename = any ($1) and c.relreplident = 'd'
-        and not exists (select from pg_index where indrelid = c.oid and indisprimary)`,
-    [TENANT_TABLES.map(oldName)],
-  );
-  for (const { name } of tables) {
-    await executor.transaction({
-      title: `Identify the rows of ${name} by all columns`,
-      locks: 'ACCESS EXCLUSIVE on a table that is not in use.',
-      tables: [name],
-      statements: [identifyByAllColumns(name)],
-    });
-  }
 }
 
 /** Takes the tenant out of the shares of others, and ends those that are for it alone. */

@@ -1,8 +1,11 @@
 import { randomBytes } from 'node:crypto';
+import { findTenantSchemas } from '../../adopt/engine';
+import { asLogin } from '../../adopt/rights';
 import { unadopt } from '../../adopt/unadopt';
 import type { Step, StepContext } from '../../engine/Step';
 import { RefusedError, VerificationError } from '../../errors';
-import { dropSchemasOf } from '../../rollback/tenantSchemas';
+import { dropSchemas } from '../../rollback/tenantSchemas';
+import { identifyOldRows } from '../../schema/partitions';
 import {
   DEFAULT_TENANT_ID,
   DEFAULT_TENANT_SLUG,
@@ -32,10 +35,6 @@ export const smokeTests: Step = {
       script: [],
       run: () => runSmokeTests(context, application),
     });
-  },
-
-  async down() {
-    // The flag is the operator's.
   },
 };
 
@@ -157,6 +156,7 @@ async function deleteSmokeTenants(
       await removeEngine(context, tenant);
     }
   }
+  await identifyOldRows(executor);
   // It locks those rows, which nothing refers to, for the statement.
   await executor.execute(
     `delete from tenants where ${ofTests} and deleted_at is not null`,
@@ -173,7 +173,8 @@ async function removeEngine(
   context: StepContext,
   tenant: { tenantId: string; slug: string },
 ): Promise<void> {
-  const { session } = context.executor;
+  const { executor } = context;
+  const { session } = executor;
   const end = performance.now() + STOP_PATIENCE_MS;
   const isHeld = async () =>
     (
@@ -185,7 +186,8 @@ async function removeEngine(
     await session.pause(POLL_MS);
   }
   await unadopt(context, tenant);
-  await dropSchemasOf(context, tenant.tenantId);
+  const names = await findTenantSchemas(executor, tenant.tenantId);
+  await asLogin(context, () => dropSchemas(executor, names));
 }
 
 /**
