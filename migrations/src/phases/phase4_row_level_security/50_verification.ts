@@ -1,6 +1,6 @@
 import { DatabaseError } from 'pg';
 import type { Step, StepContext } from '../../engine/Step';
-import { VerificationError } from '../../errors';
+import { RefusedError, VerificationError } from '../../errors';
 import { ADMIN_ROLE, APP_ROLE } from '../../roles';
 import { isSharded } from '../../schema/partitions';
 import { TENANT_SETTING } from '../../schema/policies';
@@ -48,9 +48,6 @@ export const verification: Step = {
       ]);
     }
   },
-
-  // `up` changes nothing.
-  async down() {},
 };
 
 const BEGIN = 'begin isolation level repeatable read';
@@ -109,6 +106,15 @@ function describe({ message, where, hint }: DatabaseError): string {
 async function actAsAppStatements(context: StepContext): Promise<string[]> {
   const access = await readRoleAccess(context);
   const member = access.superuser || access.app.settable;
+  if (!member && !access.app.grantable) {
+    throw new RefusedError(
+      `${
+        access.login
+      } may not act as ${APP_ROLE}, to see what that sees. Let a superuser run "${grantAppToLogin(
+        access,
+      )}".`,
+    );
+  }
   return [
     'set local row_security = on',
     // Rolled back with the transaction.

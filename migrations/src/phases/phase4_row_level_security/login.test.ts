@@ -5,6 +5,7 @@ import { catalogSnapshot } from '../../__testUtils__/catalogSnapshot';
 import { connectionOf } from '../../__testUtils__/roles';
 import { runPhases } from '../../__testUtils__/runPhases';
 import { privileges } from './10_privileges';
+import { verification } from './50_verification';
 
 const databases = createTestDatabases({ versions: 'every' });
 
@@ -158,6 +159,10 @@ describe.each(databases.eachSupportedId())(
       }, read);
       expect(next).toEqual([{ user: 'portal_admin' }]);
       expect(await whoAmI()).toEqual([{ user: 'portal_admin', entities: 200 }]);
+      await changeRole(database.client, `revoke portal_app from ${login}`);
+      await expect(
+        database.migrate(({ context }) => verification.up(context), read),
+      ).rejects.toThrow(`Let a superuser run "grant portal_app to ${login}`);
     });
   },
 );
