@@ -9,7 +9,7 @@ import { isSwapped } from '../schema/partitions';
 import { DEFAULT_TENANT_ID } from '../schema/tables';
 import { escapeIdentifier } from '../sql';
 import { formatThings } from '../text';
-import { copyEntities, copyIsDone, fillParents } from './copy';
+import { copyEntities, fillParents } from './copy';
 import {
   adoptCommand,
   describeTenant,
@@ -28,11 +28,11 @@ import { bringAdoptionAlong } from './functions';
 import { reconcileEntities } from './reconcile';
 import {
   asLogin,
+  describeHiddenRows,
   grantOnEngine,
   privilegesOnTable,
   quotaPrivilege,
   reading,
-  refuseHiddenRows,
   refuseMissingRights,
   refuseOthersTables,
 } from './rights';
@@ -61,13 +61,19 @@ export async function adopt(
   }
   await refuseLosses(context, engine);
   await refuseMissingRights(context, engine);
-  await refuseHiddenRows(context, engine);
+  const hidden = await describeHiddenRows(context, engine);
+  if (hidden) {
+    throw new RefusedError(hidden);
+  }
   await install(context, engine);
   // Behind the triggers, until both sides are equal.
   await copyEntities(context, engine);
   await reconcileEntities(context, engine);
   await fillParents(context, engine);
-  await context.executor.execute(copyIsDone(engine));
+  // Both sides were equal once.
+  await context.executor.execute(
+    putState(tenantId, 'copy', { after: '', done: true }),
+  );
   return engine;
 }
 

@@ -3,7 +3,7 @@ import { escapeLiteral } from '../sql';
 import { engineArguments, engineTable } from './engine';
 import type { Engine } from './engine';
 import { reconcileParents, runBriefly } from './reconcile';
-import { putState, readState } from './state';
+import { readState } from './state';
 
 const ENTITIES_TITLE = 'Carry the entities';
 
@@ -88,11 +88,6 @@ async function copyBatches(
   } finally {
     progress.finish();
   }
-}
-
-/** The statement that records that both sides were equal once. */
-export function copyIsDone({ tenantId }: Engine): string {
-  return putState(tenantId, 'copy', { after: '', done: true });
 }
 
 const EDGE_ROWS = 500;

@@ -1,5 +1,4 @@
 import type { TenancyMigration } from '../engine/TenancyMigration';
-import type { StepContext } from '../engine/Step';
 import { DEFAULT_TENANT_ID } from '../schema/tables';
 import type { MigrateOptions } from '../migrateTo';
 import { withMigration } from '../withMigration';
@@ -53,8 +52,11 @@ export async function adopt(options: AdoptOptions): Promise<AdoptionStatus> {
   const tenantId = tenantOf(options);
   return withContext(options, 'change', async migration => {
     const { context } = migration;
-    const slug = await slugOf(context, tenantId);
-    await adoptCatalog(migration, { tenantId, slug });
+    const tenant =
+      tenantId === DEFAULT_TENANT_ID
+        ? {}
+        : await requireTenant(context, tenantId);
+    await adoptCatalog(migration, tenant);
     return readAdoptionStatus(context, tenantId);
   });
 }
@@ -114,15 +116,6 @@ export async function readAdoptedTenants(
 
 function tenantOf({ tenantId }: Pick<AdoptOptions, 'tenantId'>): string {
   return tenantId === undefined ? DEFAULT_TENANT_ID : parseTenantId(tenantId);
-}
-
-async function slugOf(
-  context: StepContext,
-  tenantId: string,
-): Promise<string | undefined> {
-  return tenantId === DEFAULT_TENANT_ID
-    ? undefined
-    : (await requireTenant(context, tenantId)).slug;
 }
 
 function withContext<T>(

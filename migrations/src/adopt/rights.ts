@@ -253,17 +253,6 @@ export async function describeHiddenRows(
   );
 }
 
-/** @throws {@link RefusedError} for {@link describeHiddenRows} */
-export async function refuseHiddenRows(
-  context: StepContext,
-  engine: Engine,
-): Promise<void> {
-  const hidden = await describeHiddenRows(context, engine);
-  if (hidden) {
-    throw new RefusedError(hidden);
-  }
-}
-
 export function schemaUsage({ schema }: Engine): string {
   return `usage on schema ${escapeIdentifier(schema)}`;
 }

@@ -3,9 +3,6 @@ import { enumerate } from '../text';
 import { run } from './Finding';
 import type { IsolationFinding, QueryRows } from './Finding';
 
-/** Of smaller tables each plan is good. Autovacuum soon finds those that grow. */
-const LARGE = '1 MB';
-
 interface Facts {
   database: string;
   /** The version of the collation when the indexes were built; PostgreSQL 14 does not record it. */
@@ -32,38 +29,27 @@ export async function examineMaintenance(
             array(select format('%I.%I', n.nspname, c.relname)
                     from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
                    where n.nspname = $1 and c.relkind = 'r' and c.reltuples < 0
-                     and pg_catalog.pg_relation_size(c.oid) >= pg_catalog.pg_size_bytes($2)
+                     -- Of smaller ones each plan is good.
+                     and pg_catalog.pg_relation_size(c.oid) >= 1024 * 1024
                    order by 1) as unanalyzed
        from pg_catalog.pg_database d where d.datname = current_database()`,
-    [schema, LARGE],
+    [schema],
   );
-  const collation =
-    built === null ? undefined : await findCollation(read, database, built);
+  const withoutStatistics = enumerate(unanalyzed);
   return [
-    ...(collation ? [collation] : []),
-    ...(off.length > 0
-      ? [
+    ...(built === null ? [] : await findCollation(read, database, built)),
+    ...off.map(name => ({
+      problem: `The server has turned off ${name}, so that autovacuum does not come, and reads get slower with each change`,
+      remedy: run(`alter system set ${name} = on`, 'select pg_reload_conf()'),
+    })),
+    ...(unanalyzed.length === 0
+      ? []
+      : [
           {
-            problem: `The server has turned off ${enumerate(
-              off,
-            )}, so that autovacuum does not come, and reads get slower with each change`,
-            remedy: run(
-              ...off.map(name => `alter system set ${name} = on`),
-              'select pg_reload_conf()',
-            ),
-          },
-        ]
-      : []),
-    ...(unanalyzed.length > 0
-      ? [
-          {
-            problem: `The server has no statistics of ${enumerate(
-              unanalyzed,
-            )}, as after pg_upgrade, so that reads are slow`,
+            problem: `The server has no statistics of ${withoutStatistics}, as after pg_upgrade, so that reads are slow`,
             remedy: run('analyze'),
           },
-        ]
-      : []),
+        ]),
   ];
 }
 
@@ -75,7 +61,7 @@ async function findCollation(
   read: QueryRows,
   name: string,
   built: string,
-): Promise<IsolationFinding | undefined> {
+): Promise<IsolationFinding[]> {
   const [{ now }] = await read<{ now: string | null }>(
     `select pg_catalog.pg_database_collation_actual_version(oid) as now
        from pg_catalog.pg_database where datname = current_database()`,
@@ -83,12 +69,14 @@ async function findCollation(
   );
   const database = escapeIdentifier(name);
   return now === null || now === built
-    ? undefined
-    : {
-        problem: `The indexes of the database "${name}" were built with version ${built} of its collation, and it has ${now} now, so that look-ups of text may miss rows`,
-        remedy: run(
-          `reindex database concurrently ${database}`,
-          `alter database ${database} refresh collation version`,
-        ),
-      };
+    ? []
+    : [
+        {
+          problem: `The indexes of the database "${name}" were built with version ${built} of its collation, and it has ${now} now, so that look-ups of text may miss rows`,
+          remedy: run(
+            `reindex database concurrently ${database}`,
+            `alter database ${database} refresh collation version`,
+          ),
+        },
+      ];
 }

@@ -22,11 +22,6 @@ import { RETENTION_HOURS, TENANT_TABLES } from '../schema/tables';
 // What a cleanup drops.
 const DROPPED = [...TENANT_TABLES.map(oldName), CHANGE_LOG];
 
-/** What `migration_state` remembers of the last swap. */
-interface SwapState {
-  at: string;
-}
-
 /**
  * Drops the tables of before the swap, and everything that only served the way
  * back: the change log, its triggers and functions, and with the tables the
@@ -38,8 +33,13 @@ interface SwapState {
  */
 export async function cleanup(context: StepContext): Promise<boolean> {
   const { executor, settings } = context;
-  await refuseBeforeSwap(context);
-  if (!(await isLeft(context))) {
+  if (!(await isSwapped(executor))) {
+    throw new RefusedError(
+      'The partitioned tables are not in use. Run this after phase 5, or ' +
+        `"${operatorCommand('rollback')}" to undo phases.`,
+    );
+  }
+  if ((await existingTables(executor, DROPPED)).length === 0) {
     return false;
   }
   const journal = await Journal.read(executor, recordedBy(phases));
@@ -87,22 +87,8 @@ export function cleanupTransactions({
   ];
 }
 
-async function isLeft({ executor }: StepContext): Promise<boolean> {
-  return (await existingTables(executor, DROPPED)).length > 0;
-}
-
-/** @throws {@link RefusedError} while the tables of before are in use */
-async function refuseBeforeSwap({ executor }: StepContext): Promise<void> {
-  if (!(await isSwapped(executor))) {
-    throw new RefusedError(
-      'The partitioned tables are not in use. Run this after phase 5, or ' +
-        `"${operatorCommand('rollback')}" to undo phases.`,
-    );
-  }
-}
-
 async function refuseEarly({ executor, state }: StepContext): Promise<void> {
-  const swapped = await state.get<SwapState>('swap');
+  const swapped = await state.get<{ at: string }>('swap');
   const [{ hours }] = await executor.read<{ hours: number }>(
     'select extract(epoch from now() - $1::timestamptz)::float8 / 3600 as hours',
     [swapped?.at],

@@ -68,7 +68,8 @@ export interface Step {
   up(context: StepContext): Promise<void>;
   /** Refuses an undo that reaches it, before that changes anything. */
   refuseUndo?(context: StepContext): Promise<void>;
-  down(context: StepContext): Promise<void>;
+  /** Where an undo has anything to do. */
+  down?(context: StepContext): Promise<void>;
 }
 
 /**

@@ -50,9 +50,9 @@ import type {
 } from './Step';
 import { operatorCommand } from '../operatorCommand';
 import {
+  CREATED,
   readCreatedCatalog,
   refuseWhileDropping,
-  rememberCreated,
 } from '../schema/createdCatalog';
 import type { CreatedCatalog } from '../schema/createdCatalog';
 import { refuseDependentsOf } from '../schema/dependents';
@@ -262,7 +262,7 @@ export class TenancyMigration {
       locks: 'New tables, which no session uses yet.',
       statements: [
         ...bookkeepingStatements(settings.schema),
-        rememberCreated(state, created),
+        state.put(CREATED, created),
       ],
     });
   }
@@ -425,7 +425,7 @@ export class TenancyMigration {
 
   /** Fails where something else stands in the place of what the step has created. */
   private async down(step: Step): Promise<void> {
-    await step.down(recording(this.context, step.creates ?? []));
+    await step.down?.(recording(this.context, step.creates ?? []));
   }
 
   private async undo(step: Step): Promise<void> {

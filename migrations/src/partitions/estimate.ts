@@ -1,4 +1,3 @@
-import type { Executor } from '../engine/Executor';
 import type { StepContext } from '../engine/Step';
 import { RefusedError } from '../errors';
 import { TENANT_TABLES } from '../schema/tables';
@@ -33,7 +32,11 @@ export async function announceMove(
   let moved = 0;
   let milliseconds = 0;
   for (const table of TENANT_TABLES) {
-    const { rows, all } = await count(executor, (own ?? shared)[table], tenant);
+    const [{ rows, all }] = await executor.read<{ rows: number; all: number }>(
+      `select count(*) filter (where tenant_id = $1)::float8 as rows, count(*)::float8 as all
+         from ${escapeIdentifier((own ?? shared)[table])}`,
+      [tenant.tenantId],
+    );
     moved += rows;
     milliseconds += rows * MS_OF_A_MOVED_ROW + all * MS_OF_A_READ_ROW;
   }
@@ -61,17 +64,4 @@ export function tookTooLong(maxBlockMs: number): RefusedError {
     )}, and was rolled back. ` +
       `In a quiet hour, allow it more: --max-block ${longerThan(maxBlockMs)}.`,
   );
-}
-
-async function count(
-  executor: Executor,
-  partition: string,
-  { tenantId }: RegisteredTenant,
-): Promise<{ rows: number; all: number }> {
-  const [counted] = await executor.read<{ rows: number; all: number }>(
-    `select count(*) filter (where tenant_id = $1)::float8 as rows, count(*)::float8 as all
-       from ${escapeIdentifier(partition)}`,
-    [tenantId],
-  );
-  return counted;
 }

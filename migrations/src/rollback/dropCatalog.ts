@@ -25,7 +25,7 @@ import { FUNCTIONS as TERM_FUNCTIONS } from '../phases/phase5_partitions/15_sear
 import { ready } from '../phases/phase5_partitions/97_mark_ready';
 import { OWN_TABLES } from '../ownTables';
 import { SHARDED_TABLES } from '../schema/citus';
-import { rememberCreated } from '../schema/createdCatalog';
+import { CREATED } from '../schema/createdCatalog';
 import type { CreatedCatalog } from '../schema/createdCatalog';
 import {
   refuseDependentsOf,
@@ -78,9 +78,7 @@ export async function dropCatalog(
   const recorded = recordedNames(journal);
   refuseTaken(await foreignNames(context, journal, recorded));
   await renewRecord(context, journal);
-  await executor.execute(
-    rememberCreated(state, { ...created, dropping: true }),
-  );
+  await executor.execute(state.put(CREATED, { ...created, dropping: true }));
   await unadoptAll(context);
   await dropTenantSchemas(context);
   await executor.execute(RESET_OWNER_ROLE);

@@ -15,7 +15,7 @@ import {
 import { escapeIdentifier } from '../sql';
 import { enumerate, formatCount, formatThings } from '../text';
 import { readCreatedCatalog } from '../schema/createdCatalog';
-import { describeTenantSchemas, readTenantSchemas } from './tenantSchemas';
+import { readTenantSchemas } from './tenantSchemas';
 import { firstToUndo, isBeforeOrAt } from './wayBack';
 
 /**
@@ -49,9 +49,13 @@ export async function readLosses(
   }
   if (first && isBeforeOrAt(first, tenantsTable)) {
     losses.push(...(await readTenantsToDelete(executor)));
-    losses.push(
-      ...describeTenantSchemas(await readTenantSchemas(migration.context)),
-    );
+    const schemas = await readTenantSchemas(migration.context);
+    if (schemas.length > 0) {
+      const many = formatThings(schemas.length, 'schema');
+      losses.push(
+        `engines and plugins of tenants: ${many} (${enumerate(schemas)})`,
+      );
+    }
     losses.push(...(await readOwnRows(migration.context)));
   }
   return losses;

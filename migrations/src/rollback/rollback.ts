@@ -53,8 +53,11 @@ export async function rollback(
   }
   const first = await firstToUndo(migration, to);
   if (first && isBeforeOrAt(first, swap)) {
-    await refuseWithoutOldTables(context);
     if (await isSwapped(context.executor)) {
+      const reason = await lostWayBack(context.executor);
+      if (reason) {
+        throw new RefusedError(reason);
+      }
       await refuseShapeToGoBack(context);
     }
   }
@@ -142,16 +145,4 @@ async function interferenceOf(
     };
   }
   return undefined;
-}
-
-async function refuseWithoutOldTables({
-  executor,
-}: StepContext): Promise<void> {
-  if (!(await isSwapped(executor))) {
-    return;
-  }
-  const reason = await lostWayBack(executor);
-  if (reason) {
-    throw new RefusedError(reason);
-  }
 }

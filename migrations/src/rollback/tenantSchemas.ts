@@ -1,4 +1,3 @@
-import { findTenantSchemas } from '../adopt/engine';
 import { asLogin } from '../adopt/rights';
 import type { Executor } from '../engine/Executor';
 import type { StepContext } from '../engine/Step';
@@ -6,7 +5,7 @@ import { RefusedError } from '../errors';
 import { refuseDependentsOfSchemas } from '../schema/dependents';
 import { columnExists } from '../schema/lookups';
 import { escapeIdentifier } from '../sql';
-import { enumerate, formatThings, script } from '../text';
+import { script } from '../text';
 
 // The schemas of tenants' engines, of their template in earlier versions, and of instances of
 // other plugins.
@@ -126,29 +125,7 @@ async function readTenantIds(
   return rows.map(({ id }) => id);
 }
 
-/** `engines and plugins of tenants: 3 schemas (…)`. */
-export function describeTenantSchemas(names: string[]): string[] {
-  return names.length === 0
-    ? []
-    : [
-        `engines and plugins of tenants: ${formatThings(
-          names.length,
-          'schema',
-        )} (${enumerate(names)})`,
-      ];
-}
-
-/** Drops the schemas of one tenant in this database. */
-export async function dropSchemasOf(
-  context: StepContext,
-  tenantId: string,
-): Promise<void> {
-  const { executor } = context;
-  const names = await findTenantSchemas(executor, tenantId);
-  await asLogin(context, () => dropSchemas(executor, names));
-}
-
-/** Drops those of all tenants. */
+/** Drops the schemas of all tenants in this database. */
 export async function dropTenantSchemas(context: StepContext): Promise<void> {
   const { executor, reporter } = context;
   const elsewhere = await findElsewhere(context);

@@ -1,10 +1,10 @@
 import { readState } from '../adopt/state';
 import type { StepContext } from '../engine/Step';
-import type { MigrationState } from '../engine/MigrationState';
 import { RefusedError } from '../errors';
 import { operatorCommand } from '../operatorCommand';
 
-const KEY = 'created';
+/** The key of the state where it is recorded. */
+export const CREATED = 'created';
 
 /** That the migration has created the tables of the catalog, instead of finding them. */
 export interface CreatedCatalog {
@@ -23,7 +23,7 @@ export async function readCreatedCatalog({
 }: Pick<StepContext, 'executor' | 'state'>): Promise<
   CreatedCatalog | undefined
 > {
-  const created = await state.get<CreatedCatalog>(KEY);
+  const created = await state.get<CreatedCatalog>(CREATED);
   if (created) {
     return created;
   }
@@ -43,12 +43,4 @@ export async function refuseWhileDropping(
       )}" first.`,
     );
   }
-}
-
-/** The statement that records it, for the transaction that creates the tables. */
-export function rememberCreated(
-  state: MigrationState,
-  created: CreatedCatalog,
-): string {
-  return state.put(KEY, created);
 }

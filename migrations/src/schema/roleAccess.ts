@@ -320,35 +320,28 @@ function othersRoles({
  * the owner's rights to hand them back on an undo.
  */
 export function grantAdminToLogin(access: RoleAccess): string {
-  const options =
-    access.login === APP_ROLE
-      ? 'inherit false, set true'
-      : 'inherit true, set true';
-  return `grant ${ADMIN_ROLE} to ${escapeIdentifier(access.login)}${withOptions(
-    access,
-    options,
-  )}`;
+  return grantRole(access, ADMIN_ROLE, access.login, access.login !== APP_ROLE);
 }
 
 /** Grants `portal_admin` to the application, by SET ROLE only. */
 export function grantAdminToApp(access: RoleAccess): string {
-  return `grant ${ADMIN_ROLE} to ${APP_ROLE}${withOptions(
-    access,
-    'inherit false, set true',
-  )}`;
+  return grantRole(access, ADMIN_ROLE, APP_ROLE);
 }
 
 /** Grants `portal_app` to the login, which tries out its rights. */
 export function grantAppToLogin(access: RoleAccess): string {
-  return `grant ${APP_ROLE} to ${escapeIdentifier(access.login)}${withOptions(
-    access,
-    'inherit false, set true',
-  )}`;
+  return grantRole(access, APP_ROLE, access.login);
 }
 
 // Before PostgreSQL 16, INHERIT is an attribute of the member alone.
-function withOptions(access: RoleAccess, options: string): string {
-  return access.grantOptions ? ` with ${options}` : '';
+function grantRole(
+  { grantOptions }: RoleAccess,
+  role: string,
+  member: string,
+  inherit = false,
+): string {
+  const options = grantOptions ? ` with inherit ${inherit}, set true` : '';
+  return `grant ${role} to ${escapeIdentifier(member)}${options}`;
 }
 
 /**

@@ -134,7 +134,12 @@ export class MigrationSession {
       await session
         .query(MigrationSession.settings(options.schema))
         .catch(error => {
-          throw explainSettings(error);
+          throw error.code === INSUFFICIENT_PRIVILEGE
+            ? new RefusedError(
+                `The session can't be given the settings that it needs: ${error.message}. ` +
+                  'Reset them ("alter role … reset …", "alter database … reset …"), or connect as a superuser.',
+              )
+            : error;
         });
       // Some platforms of the server lack the setting.
       await session.query(CHECK_CLIENT).catch(() => undefined);
@@ -381,13 +386,4 @@ function explainStatement(error: unknown): unknown {
     default:
       return error;
   }
-}
-
-function explainSettings(error: unknown): unknown {
-  return error instanceof DatabaseError && error.code === INSUFFICIENT_PRIVILEGE
-    ? new RefusedError(
-        `The session can't be given the settings that it needs: ${error.message}. ` +
-          'Reset them ("alter role … reset …", "alter database … reset …"), or connect as a superuser.',
-      )
-    : error;
 }

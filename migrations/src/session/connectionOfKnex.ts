@@ -65,11 +65,10 @@ export async function actingConnectionOfKnex(
     'select session_user as login, current_user as role',
   );
   const [{ login, role }] = rows as { login: string; role: string }[];
-  return role === login ? connection : withRole(connection, role);
-}
-
-/** Backstage sends SET ROLE; here the server sets the role when the session starts. */
-function withRole(connection: ClientConfig, role: string): ClientConfig {
+  if (role === login) {
+    return connection;
+  }
+  // Backstage sends SET ROLE; here the server sets the role when the session starts.
   const escaped = role.replace(/[\\\s]/g, character => `\\${character}`);
   return {
     ...connection,

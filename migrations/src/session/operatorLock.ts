@@ -71,7 +71,10 @@ export async function takeOperatorLock(
     }
     if (attempt >= PAUSES_MS.length) {
       const operator = await findOperator(session, schema);
-      if (!isUpgrade(operator) || performance.now() > giveUpAt) {
+      const isUpgrade = operator?.name.startsWith(
+        `${APPLICATION_PREFIX} ${UPGRADE} `,
+      );
+      if (!isUpgrade || performance.now() > giveUpAt) {
         throw refusal(operator);
       }
     }
@@ -103,12 +106,6 @@ export async function findOperator(
 export function describeOperator({ name, pid, since }: Operator): string {
   const begin = since ? `, since ${since.toISOString()}` : '';
   return `"${name}" (process ${pid} of the server${begin})`;
-}
-
-function isUpgrade(operator: Operator | undefined): boolean {
-  return (
-    operator?.name.startsWith(`${APPLICATION_PREFIX} ${UPGRADE} `) ?? false
-  );
 }
 
 function refusal(operator: Operator | undefined): Error {

@@ -28,7 +28,6 @@ import {
   refuseDependentsOfDistributed,
 } from './obstacles';
 import {
-  buildIndexes,
   checksum,
   copyRows,
   createTables,
@@ -428,7 +427,10 @@ async function rebuild(
         await session.query(`create schema ${SIDE}`);
         await runAll(session, plan.before);
         Object.assign(result.rows, await copyAll(context, parts));
-        await runAll(session, buildIndexes(parts));
+        await runAll(
+          session,
+          parts.flatMap(({ keys, indexes }) => [...keys, ...indexes]),
+        );
         await upgradeLock(session, upgrade, tables);
         await runAll(session, plan.after);
         await session.query('commit');

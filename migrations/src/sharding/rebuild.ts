@@ -41,8 +41,9 @@ export async function readParts(
   executor: Executor,
   table: ShardedTable,
 ): Promise<TableParts> {
-  const name = escapeIdentifier(table);
-  const [facts] = await executor.read<Omit<TableParts, 'table' | 'storage'>>(
+  const [{ isPartitioned, ...facts }] = await executor.read<
+    Omit<TableParts, 'table' | 'storage'> & { isPartitioned: boolean }
+  >(
     `select
        array(select quote_ident(a.attname) from pg_attribute a
               where a.attrelid = t.oid and a.attnum > 0 and not a.attisdropped
@@ -69,20 +70,17 @@ export async function readParts(
               group by g.grantee order by g.grantee) as grants,
        obj_description(t.oid, 'pg_class') as comment,
        not exists (select from pg_index i where i.indrelid = t.oid and i.indisprimary)
-         as "identifiedByAll"
+         as "identifiedByAll",
+       t.relkind = 'p' as "isPartitioned"
      from pg_class t where t.oid = to_regclass(quote_ident($1))`,
     [table],
-  );
-  const [{ partitioned }] = await executor.read<{ partitioned: boolean }>(
-    `select relkind = 'p' as partitioned from pg_class where oid = to_regclass($1)`,
-    [name],
   );
   return {
     table,
     ...facts,
     storage: await storageParameters(
       executor,
-      partitioned ? catchAllPartition(table as TenantTable) : table,
+      isPartitioned ? catchAllPartition(table as TenantTable) : table,
     ),
   };
 }
@@ -128,11 +126,6 @@ export function checksum(schema: string, { table, columns }: TableParts) {
          ', ',
        )})::text, 0)::numeric), 0)::text as sum
   from ${escapeIdentifier(schema)}.${escapeIdentifier(table)}`;
-}
-
-/** The statements that build the indexes of the tables in {@link SIDE}, once they have rows. */
-export function buildIndexes(parts: TableParts[]): string[] {
-  return parts.flatMap(({ keys, indexes }) => [...keys, ...indexes]);
 }
 
 /** The statements that give the tables in {@link SIDE} what else the others have. */

@@ -43,7 +43,9 @@ export async function readStatus(
     schema: settings.schema,
     phase,
     /** The phase that has begun and is not complete. */
-    phaseBegun: phaseBegun(steps, phase),
+    phaseBegun:
+      steps.find(each => each.phase > phase && each.doneAt !== null)?.phase ??
+      null,
     steps,
     rollbackBegun:
       (await migration.unfinishedUndo()) !== undefined ||
@@ -75,14 +77,4 @@ function stepsOf(records: StepRecord[]): StepStatus[] {
       doneAt: records.find(record => record.name === name)?.time ?? null,
     })),
   );
-}
-
-function phaseBegun(
-  steps: StepStatus[],
-  completed: PhaseNumber | 0,
-): PhaseNumber | null {
-  const step = steps.find(
-    ({ phase, doneAt }) => phase > completed && doneAt !== null,
-  );
-  return step?.phase ?? null;
 }

@@ -122,16 +122,25 @@ async function inSharedSnapshots<T>(
   work: () => Promise<T>,
 ): Promise<T> {
   const readers = places.map(each => each.executor);
-  const own: string[][] = [];
-  for (const reader of readers) {
-    own.push((await schemaSections(reader, tenantId)).map(nameOf));
-  }
+  const own = await Promise.all(
+    readers.map(reader => schemaSections(reader, tenantId)),
+  );
   const tables = [READY_TABLE, ...(await lockableTables(executor))];
   return executor.session.transaction(BEGIN_SNAPSHOT, async () => {
-    await keepTables(executor, tables, () => outOfUse());
+    await keepTables(
+      executor,
+      tables,
+      `The tables of tenants are out of use, since a rollback has begun. Run "${operatorCommand(
+        'status',
+      )}".`,
+    );
     return inSnapshots(readers, async () => {
       for (const [index, reader] of readers.entries()) {
-        await keepTables(reader, own[index], () => droppedMeanwhile(slug));
+        await keepTables(
+          reader,
+          own[index].map(nameOf),
+          `Tables of the tenant "${slug}" were dropped meanwhile, as by a purge. Run the command again: it says so.`,
+        );
       }
       const [{ snapshot }] = await readers[0].read<{ snapshot: string }>(
         'select pg_export_snapshot() as snapshot',
@@ -144,31 +153,17 @@ async function inSharedSnapshots<T>(
   });
 }
 
-/** @param refusal - the error where one of them is gone */
+/** @param refusal - what to say where one of them is gone */
 async function keepTables(
   executor: Executor,
   tables: string[],
-  refusal: () => RefusedError,
+  refusal: string,
 ): Promise<void> {
   if (tables.length > 0) {
     await executor.execute(lockForReading(tables)).catch(error => {
-      throw GONE.includes(error.code) ? refusal() : error;
+      throw GONE.includes(error.code) ? new RefusedError(refusal) : error;
     });
   }
-}
-
-function outOfUse(): RefusedError {
-  return new RefusedError(
-    `The tables of tenants are out of use, since a rollback has begun. Run "${operatorCommand(
-      'status',
-    )}".`,
-  );
-}
-
-function droppedMeanwhile(slug: string): RefusedError {
-  return new RefusedError(
-    `Tables of the tenant "${slug}" were dropped meanwhile, as by a purge. Run the command again: it says so.`,
-  );
 }
 
 async function findSources(

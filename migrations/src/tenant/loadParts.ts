@@ -5,12 +5,7 @@ import { readerOf } from '../engine/Executor';
 import { escapeIdentifier } from '../sql';
 import { enumerate } from '../text';
 import { readArchive, type Section } from './archive';
-import {
-  announce,
-  emptyTables,
-  fillOwnTables,
-  fillWithoutIndexes,
-} from './partTables';
+import { announce, fillOwnTables, fillWithoutIndexes } from './partTables';
 import { describeShared } from './description';
 import { allowWritesOnCommit } from './refusedWrites';
 import { rowExpression, type Target } from './rewrite';
@@ -105,10 +100,9 @@ async function fillPart(
   fill: Work,
 ): Promise<void> {
   if (isOwnSchema(part)) {
-    await fillOwnTables(context, session, schema, async () => {
-      await emptyTables(session, schema);
-      await fillWithoutIndexes(session, schema, fill);
-    });
+    await fillOwnTables(context, session, schema, () =>
+      fillWithoutIndexes(session, schema, fill),
+    );
   } else {
     await fill();
   }

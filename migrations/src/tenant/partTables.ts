@@ -74,19 +74,8 @@ async function tableNames(
   return tables.map(table => nameOf({ schema, table }));
 }
 
-/** Migrations may fill tables. */
-export async function emptyTables(
-  session: MigrationSession,
-  schema: string,
-): Promise<void> {
-  const names = await tableNames(session, schema);
-  if (names.length > 0) {
-    await session.query(`truncate ${names.join(', ')}`);
-  }
-}
-
 /**
- * Fills empty tables of an engine or instance, in the caller's transaction, without their indexes
+ * Fills tables of an engine or instance anew, in the caller's transaction, without their indexes
  * and references, and makes these of all rows at once: that takes a fraction of the time. What a
  * primary key or another constraint has for itself stays.
  *
@@ -97,6 +86,11 @@ export async function fillWithoutIndexes(
   schema: string,
   fill: () => Promise<void>,
 ): Promise<void> {
+  const names = await tableNames(session, schema);
+  if (names.length > 0) {
+    // Migrations may have filled them.
+    await session.query(`truncate ${names.join(', ')}`);
+  }
   const removed = await session.query<{ drop: string; create: string }>(
     `select format('alter table %s drop constraint %I', conrelid::regclass, conname) as drop,
             format('alter table %s add constraint %I %s', conrelid::regclass, conname,

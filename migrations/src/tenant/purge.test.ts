@@ -194,7 +194,7 @@ describe.each(databases.eachSupportedId())('purge on %s', id => {
     use: (client: Client) => Promise<T>,
   ) => withClient({ ...connection, database }, use);
 
-  it('is refused to a login before anything is changed, until it has the rights', async () => {
+  it('is refused to a login before anything is changed, until it has the rights and nothing depends on what it drops', async () => {
     const name = await clones.clone(template);
     const login = { user: 'purge_login', password: 'only-for-tests' };
     await inDatabase(name, async client => {
@@ -211,6 +211,7 @@ describe.each(databases.eachSupportedId())('purge on %s', id => {
         alter schema tenant_${HEX} owner to purge_owner;
         alter schema "tenant_${HEX}_user-settings" owner to purge_owner;
         alter table plugins.mockup_settings enable row level security;
+        create view public.mine as select * from tenant_${HEX}.states;
         create schema billing;
         create table billing.bills (tenant uuid references tenancy.tenants);
         insert into billing.bills values ('${TEAM}');
@@ -249,6 +250,7 @@ describe.each(databases.eachSupportedId())('purge on %s', id => {
       });
     await obey(stderr);
     for (const message of [
+      '\n    drop view public.mine;',
       'Rows of billing.bills may refer to the tenant, and the login may not read them.',
       'Rows of yours refer to the tenant: billing.bills (1 row).',
     ]) {
@@ -280,20 +282,6 @@ describe.each(databases.eachSupportedId())('purge on %s', id => {
     expect(stderr).toContain(
       `alter database ${other} reset default_transaction_read_only;`,
     );
-    expect(exitCode).toBe(3);
-    await expect(
-      query(name, 'select from tenancy.retired_slugs'),
-    ).resolves.toEqual([]);
-  });
-
-  it('is refused before it begins while a view depends on what it drops', async () => {
-    const name = await clones.clone(template);
-    await query(
-      name,
-      `create view public.mine as select * from tenant_${HEX}.states`,
-    );
-    const { exitCode, stderr } = await run(name, 'my-team', '--yes');
-    expect(stderr).toContain('\n    drop view public.mine;');
     expect(exitCode).toBe(3);
     await expect(
       query(name, 'select from tenancy.retired_slugs'),

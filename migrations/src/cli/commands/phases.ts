@@ -42,22 +42,16 @@ export const phaseCommands: CommandDefinition[] = phases.map(
       const { migration } = invocation;
       if (number === 1 && (await migration.completedPhase()) === 0) {
         await checkFirst(invocation);
-        await createOrRequireTables(migration);
+        const { engineTables } = await readAdoptionStatus(migration.context);
+        // Beside Backstage's own catalog, which has other tables, those of the phases are created.
+        if (!(engineTables && (await beginCreation(migration)))) {
+          await refuseWithoutTables(migration);
+        }
       }
       return runPhase(invocation, number);
     },
   }),
 );
-
-/** Beside Backstage's own catalog, which has other tables, those of the phases are created. */
-async function createOrRequireTables(
-  migration: Invocation['migration'],
-): Promise<void> {
-  const { engineTables } = await readAdoptionStatus(migration.context);
-  if (!(engineTables && (await beginCreation(migration)))) {
-    await refuseWithoutTables(migration);
-  }
-}
 
 /** After an update of the product. */
 export const upgrade: CommandDefinition = {

@@ -8,7 +8,7 @@ const STATE_KEY = 'phase1.extensions';
  * The extensions that are missing: in `public`, where other users of the database find them too,
  * or in the schema of the tables where the login may not create there.
  */
-export const extensions: Step = {
+export const extensions = {
   name: '1_05_extensions',
   title: `Create the extensions ${REQUIRED_EXTENSIONS.join(' and ')}`,
 
@@ -55,7 +55,7 @@ export const extensions: Step = {
       statements: [...created.map(dropUnused), state.forget(STATE_KEY)],
     });
   },
-};
+} satisfies Step;
 
 function dropUnused(name: string): string {
   return `do $$ begin

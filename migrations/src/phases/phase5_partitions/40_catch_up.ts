@@ -52,7 +52,5 @@ export const firstCatchUp: Step = {
     }
     await replayChanges(context, copies);
   },
-
-  // The indexes are dropped with their tables, the function with the change log.
-  async down() {},
+  // No `down`: the indexes are dropped with their tables, the function with the change log.
 };

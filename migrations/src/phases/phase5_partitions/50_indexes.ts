@@ -67,9 +67,7 @@ export const indexes: Step = {
       );
     }
   },
-
-  // They are dropped with their tables.
-  async down() {},
+  // No `down`: they are dropped with their tables.
 };
 
 /** The indexes of the layout, and of the optional ones those that the source has. */

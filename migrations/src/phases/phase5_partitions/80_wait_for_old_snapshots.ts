@@ -8,7 +8,6 @@ export const oldSnapshots: Step = {
   title: 'Wait for snapshots from before the swap',
   live: true,
   up: waitForSnapshotsBeforeSwap,
-  async down() {},
 };
 
 /** Waits for the snapshots from before the last swap, and drops the fence. */
