@@ -64,7 +64,9 @@ class Course {
   /** Finds the longest wait from the moment on at which a command asks for the locks. */
   async #swap(name: string, command: Command): Promise<void> {
     await this.#run(name, command, () => this.writers.forgetWaits());
-    this.longest.push(this.writers.longestWait);
+    const wait = this.writers.longestWait;
+    this.context.progress(`${name}: a write waited at most ${ms(wait)} ms`);
+    this.longest.push(wait);
   }
 }
 
