@@ -26,11 +26,8 @@ export class Ownership {
     max: MOST_TOKENS,
     ttl: LONGEST_MS,
   });
-  readonly #logger: LoggerService;
 
-  constructor(options: { logger: LoggerService }) {
-    this.#logger = options.logger;
-  }
+  constructor(private readonly options: { logger: LoggerService }) {}
 
   /**
    * The refs of users and groups that the user may act for.
@@ -42,8 +39,7 @@ export class Ownership {
     credentials: BackstageCredentials<BackstageUserPrincipal>,
     userInfo: UserInfoService,
   ): Promise<readonly string[]> {
-    const ask = () =>
-      signInRefsOf(credentials, { userInfo, logger: this.#logger });
+    const ask = () => signInRefsOf(credentials, { ...this.options, userInfo });
     const token = req && userTokenOf(req);
     if (token === undefined) {
       return ask();

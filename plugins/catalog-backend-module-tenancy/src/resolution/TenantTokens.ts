@@ -20,8 +20,6 @@ export interface TenantToken {
  * with HS256.
  */
 export class TenantTokens {
-  readonly #keys: KeyObject[];
-
   /**
    * @param options - `secrets`: a token signed with any of them is valid
    * @throws `InputError` if a secret is a PEM key
@@ -34,9 +32,7 @@ export class TenantTokens {
     return new TenantTokens(secrets.map(secret => toKey(secret, logger)));
   }
 
-  private constructor(keys: KeyObject[]) {
-    this.#keys = keys;
-  }
+  private constructor(private readonly keys: KeyObject[]) {}
 
   /** The valid tenant's token in a header `Authorization`, if any. */
   fromHeader(authorization: string | undefined): TenantToken | undefined {
@@ -46,7 +42,7 @@ export class TenantTokens {
 
   /** Undefined for an invalid token, or one without the claim. */
   verify(token: string): TenantToken | undefined {
-    for (const key of this.#keys) {
+    for (const key of this.keys) {
       const verified = verifyBy(key, token);
       if (verified) {
         return verified;

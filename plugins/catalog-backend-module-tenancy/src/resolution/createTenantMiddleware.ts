@@ -15,7 +15,6 @@ import {
 import type { Request, RequestHandler, Response } from 'express';
 import {
   headerValues,
-  type HostedRequest,
   HostnameTenants,
   quoted,
   requestHost,
@@ -32,9 +31,6 @@ const TENANT_HEADERS = [
 
 /** Additional headers if there are base domains. */
 const PAGE_HEADERS = ['Origin', 'Referer'];
-
-/** The parts of a request that may name its tenant. */
-type TenantRequest = HostedRequest & Pick<Request, 'headers'>;
 
 /** The result of resolving the tenant of a request. */
 type Resolution =
@@ -61,18 +57,12 @@ class TenantResolver {
       tokens: TenantTokens;
       directory: TenantDirectory;
       requireMatchingToken: boolean;
+      calledFor: TenantMiddlewareOptions['calledFor'];
     },
   ) {}
 
-  /**
-   * Resolves the tenant. Never rejects.
-   *
-   * @param calledFor - reads the slug in the token of another plugin's call, if any
-   */
-  async resolve(
-    req: TenantRequest,
-    calledFor: () => Promise<string | undefined> = async () => undefined,
-  ): Promise<Resolution> {
+  /** Resolves the tenant. Never rejects. */
+  async resolve(req: Request): Promise<Resolution> {
     let host: string;
     try {
       host = requestHost(req);
@@ -91,7 +81,7 @@ class TenantResolver {
         : this.#chooseSlug(req, token);
     let called: string | undefined;
     try {
-      called = await calledFor();
+      called = await this.options.calledFor?.(req);
     } catch (error) {
       return { outcome: 'failed', source: 'call', error };
     }
@@ -127,7 +117,7 @@ class TenantResolver {
    * it.
    */
   #chooseSlug(
-    req: TenantRequest,
+    req: Request,
     token: TenantToken | undefined,
   ): { source: TenantSource; slug: string } {
     if (token && !token.expired) {
@@ -191,6 +181,7 @@ export function createTenantMiddleware(
       TenantTokens.create({ secrets: tenancy.jwtSecrets, logger }),
     directory,
     requireMatchingToken: tenancy.requireMatchingToken,
+    calledFor,
   });
   const count = metrics ? countResolutions(metrics) : () => {};
 
@@ -221,10 +212,7 @@ export function createTenantMiddleware(
           refuse(res);
       }
     };
-    resolver
-      .resolve(req, calledFor && (() => calledFor(req)))
-      .then(proceed)
-      .catch(next);
+    resolver.resolve(req).then(proceed).catch(next);
   };
 }
 

@@ -30,23 +30,17 @@ import {
  * @public
  */
 export class TenantEngineStore {
-  readonly #database: {
-    pool: TenancyPool;
-    admin: AdminDatabase;
-    changes: Pick<TenantEngineChanges, 'changed'>;
-  };
-
   /**
    * @param options - `changes`: the listeners of this process, called directly; other processes
    * are notified by NOTIFY
    */
-  constructor(options: {
-    pool: TenancyPool;
-    admin: AdminDatabase;
-    changes: Pick<TenantEngineChanges, 'changed'>;
-  }) {
-    this.#database = options;
-  }
+  constructor(
+    private readonly options: {
+      pool: TenancyPool;
+      admin: AdminDatabase;
+      changes: Pick<TenantEngineChanges, 'changed'>;
+    },
+  ) {}
 
   /**
    * All records, including deleted tenants, ordered by slug. One statement.
@@ -54,7 +48,7 @@ export class TenantEngineStore {
    * @param options - `tenantIds`: only these tenants
    */
   list(options?: { tenantIds?: string[] }): Promise<TenantEngineRecord[]> {
-    return listEngines(this.#database.pool, options);
+    return listEngines(this.options.pool, options);
   }
 
   /**
@@ -63,7 +57,7 @@ export class TenantEngineStore {
    * @throws `NotFoundError` if there is no such tenant, or it is deleted
    */
   async get(tenantSlug: string): Promise<TenantEngineRecord | undefined> {
-    const { pool } = this.#database;
+    const { pool } = this.options;
     const { tenant_id } = await findActiveTenant(pool, {
       tenant_slug: tenantSlug,
     });
@@ -175,7 +169,7 @@ export class TenantEngineStore {
     { whileAdmin }: { whileAdmin?: readonly string[] } = {},
   ): Promise<T> {
     return changeTenant(
-      this.#database,
+      this.options,
       reason,
       { tenant_slug },
       async change => {
@@ -190,7 +184,7 @@ export class TenantEngineStore {
         whileAdmin,
         notify: tenantId => ({ engineOf: tenantId }),
         onChanged: tenantId =>
-          this.#database.changes.changed({ engineOf: tenantId }),
+          this.options.changes.changed({ engineOf: tenantId }),
       },
     );
   }

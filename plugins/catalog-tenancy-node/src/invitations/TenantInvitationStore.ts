@@ -12,7 +12,7 @@ import {
 } from 'backstage-plugin-tenants-common';
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import type { AdminDatabase } from '../database/AdminDatabase';
-import { changeMembers, type MemberDatabase } from '../members/changeMembers';
+import { changeMembers } from '../members/changeMembers';
 import { normalizePrincipal } from '../members/principals';
 import type { TenantMembers } from '../members/TenantMembers';
 import type { TenancyPool } from '../pool/TenancyPool';
@@ -56,15 +56,13 @@ interface FoundInvitation {
  * @public
  */
 export class TenantInvitationStore {
-  readonly #database: MemberDatabase;
-
-  constructor(options: {
-    pool: TenancyPool;
-    admin: AdminDatabase;
-    members: Pick<TenantMembers, 'forget'>;
-  }) {
-    this.#database = options;
-  }
+  constructor(
+    private readonly options: {
+      pool: TenancyPool;
+      admin: AdminDatabase;
+      members: Pick<TenantMembers, 'forget'>;
+    },
+  ) {}
 
   /**
    * A page of the invitations of an active tenant, newest first, and their total number.
@@ -77,7 +75,7 @@ export class TenantInvitationStore {
     page: ListMembers = {},
   ): Promise<{ items: TenantInvitation[]; totalItems: number }> {
     const parsed = parseInput(pageSchema, page, 'query');
-    const { pool } = this.#database;
+    const { pool } = this.options;
     const { tenant_id } = await findActiveTenant(pool, {
       tenant_slug: tenantSlug,
     });
@@ -124,7 +122,7 @@ export class TenantInvitationStore {
     const token = randomBytes(32).toString('base64url');
     const invitation_id = options.newId ?? randomUUID();
     return changeTenant(
-      this.#database,
+      this.options,
       'create an invitation',
       { tenant_slug: tenantSlug },
       async ({ transaction, tenantId: tenant_id, tenantName }) => {
@@ -197,7 +195,7 @@ export class TenantInvitationStore {
     options: { whileAdmin?: readonly string[] } = {},
   ): Promise<void> {
     await changeTenant(
-      this.#database,
+      this.options,
       'revoke an invitation',
       { tenant_slug: tenantSlug },
       async ({ transaction, tenantId: tenant_id }) => {
@@ -241,7 +239,7 @@ export class TenantInvitationStore {
       person.email === undefined ? null : normalizeAddress(person.email);
     // One statement in each case, so that response times do not reveal what is wrong.
     const find = async () => {
-      const [found] = await this.#database.pool.query<FoundInvitation>(knex =>
+      const [found] = await this.options.pool.query<FoundInvitation>(knex =>
         knex.raw(
           `select t.tenant_id, t.tenant_slug, t.tenant_name, m.role
              from tenant_invitations i join tenants t on t.tenant_id = i.tenant_id
@@ -266,7 +264,7 @@ export class TenantInvitationStore {
     }
     try {
       const role = await changeMembers(
-        this.#database,
+        this.options,
         'accept an invitation',
         { tenant_id },
         change => join(change, { token, principal }),

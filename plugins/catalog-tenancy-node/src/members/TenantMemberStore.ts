@@ -11,7 +11,7 @@ import { assertDemands, type TenantChange } from '../tenants/changeTenant';
 import { findActiveTenant } from '../tenants/activeTenant';
 import { readPage } from '../tenants/readPage';
 import { DEFAULT_TENANT_ID } from '../tenants/Tenant';
-import { changeMembers, type MemberDatabase } from './changeMembers';
+import { changeMembers } from './changeMembers';
 import { normalizePrincipal, parsePrincipal } from './principals';
 import type {
   Membership,
@@ -57,19 +57,17 @@ function toMember(row: MemberRow): TenantMember {
  * @public
  */
 export class TenantMemberStore {
-  readonly #database: MemberDatabase;
-
   /**
    * @param options - `members`: the cache of this process, invalidated directly; other
    * processes are notified by NOTIFY
    */
-  constructor(options: {
-    pool: TenancyPool;
-    admin: AdminDatabase;
-    members: Pick<TenantMembers, 'forget'>;
-  }) {
-    this.#database = options;
-  }
+  constructor(
+    private readonly options: {
+      pool: TenancyPool;
+      admin: AdminDatabase;
+      members: Pick<TenantMembers, 'forget'>;
+    },
+  ) {}
 
   /**
    * A page of the members of an active tenant, ordered by principal, and their total number.
@@ -84,7 +82,7 @@ export class TenantMemberStore {
     const parsed = parseInput(pageSchema, page, 'query');
     const tenantId = await this.#findActive(tenantSlug);
     const { items, totalItems } = await readPage<MemberRow>(
-      this.#database.pool,
+      this.options.pool,
       parsed,
       knex => knex('tenant_members').where('tenant_id', tenantId),
       members =>
@@ -107,7 +105,7 @@ export class TenantMemberStore {
   ): Promise<TenantMember | undefined> {
     const parsed = parsePrincipal(principal);
     const tenantId = await this.#findActive(tenantSlug);
-    const [row] = await this.#database.pool.query<MemberRow>(knex =>
+    const [row] = await this.options.pool.query<MemberRow>(knex =>
       selectMember(knex, tenantId, parsed),
     );
     return row && toMember(row);
@@ -231,7 +229,7 @@ export class TenantMemberStore {
   ): Promise<{ items: Membership[]; totalItems: number }> {
     const { beyond, ...page } = options;
     const { limit, offset } = parseInput(pageSchema, page, 'query');
-    const rows = await this.#database.pool.query<EnteredRow>(knex => {
+    const rows = await this.options.pool.query<EnteredRow>(knex => {
       const others = {
         default: 'select ?::uuid, null',
         others: 'select tenant_id, null from tenants where tenant_id <> ?',
@@ -278,17 +276,11 @@ export class TenantMemberStore {
     options: { whileAdmin?: readonly string[] },
     work: (change: TenantChange) => Promise<T>,
   ): Promise<T> {
-    return changeMembers(
-      this.#database,
-      reason,
-      { tenant_slug },
-      work,
-      options,
-    );
+    return changeMembers(this.options, reason, { tenant_slug }, work, options);
   }
 
   async #findActive(tenant_slug: string): Promise<string> {
-    return (await findActiveTenant(this.#database.pool, { tenant_slug }))
+    return (await findActiveTenant(this.options.pool, { tenant_slug }))
       .tenant_id;
   }
 }

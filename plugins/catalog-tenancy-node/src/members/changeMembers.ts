@@ -5,7 +5,7 @@ import { changeTenant, type TenantChange } from '../tenants/changeTenant';
 import type { TenantMembers } from './TenantMembers';
 
 /** The dependencies of {@link changeMembers}. */
-export interface MemberDatabase {
+interface MemberDatabase {
   pool: TenancyPool;
   admin: AdminDatabase;
   /** The cache of this process, invalidated directly; other processes are notified by NOTIFY. */

@@ -67,11 +67,9 @@ interface ShareRow {
  * @public
  */
 export class TenantShareStore {
-  readonly #database: { pool: TenancyPool; admin: AdminDatabase };
-
-  constructor(options: { pool: TenancyPool; admin: AdminDatabase }) {
-    this.#database = options;
-  }
+  constructor(
+    private readonly options: { pool: TenancyPool; admin: AdminDatabase },
+  ) {}
 
   /**
    * Lists what a tenant shares and receives.
@@ -79,7 +77,7 @@ export class TenantShareStore {
    * @throws NotFoundError if there is no such active tenant
    */
   async list(tenantSlug: string): Promise<TenantShares> {
-    const { pool } = this.#database;
+    const { pool } = this.options;
     const { tenant_id: tenantId } = await findActiveTenant(pool, {
       tenant_slug: tenantSlug,
     });
@@ -205,7 +203,7 @@ export class TenantShareStore {
 
   /** The shares of all active tenants, highest priority first. */
   async listActive(): Promise<ActiveShare[]> {
-    const rows = await this.#database.pool.query<
+    const rows = await this.options.pool.query<
       ShareRow & {
         tenant_id: string;
         tenant_slug: string;
@@ -234,7 +232,7 @@ export class TenantShareStore {
     tenant_slug: string,
     work: (change: TenantChange) => Promise<T>,
   ): Promise<T> {
-    return changeTenant(this.#database, reason, { tenant_slug }, work, {
+    return changeTenant(this.options, reason, { tenant_slug }, work, {
       notify: tenantId => ({ engineOf: tenantId }),
     });
   }

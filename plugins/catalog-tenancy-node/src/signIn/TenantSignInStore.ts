@@ -31,11 +31,9 @@ interface Row {
  * @public
  */
 export class TenantSignInStore {
-  readonly #database: { pool: TenancyPool; admin: AdminDatabase };
-
-  constructor(options: { pool: TenancyPool; admin: AdminDatabase }) {
-    this.#database = options;
-  }
+  constructor(
+    private readonly options: { pool: TenancyPool; admin: AdminDatabase },
+  ) {}
 
   /**
    * The provider of an active tenant; undefined if it has none.
@@ -43,7 +41,7 @@ export class TenantSignInStore {
    * @throws `NotFoundError` if there is no such tenant, or it is deleted
    */
   async get(tenantSlug: string): Promise<TenantSignIn | undefined> {
-    await findActiveTenant(this.#database.pool, { tenant_slug: tenantSlug });
+    await findActiveTenant(this.options.pool, { tenant_slug: tenantSlug });
     const row = await this.#read(tenantSlug);
     return row && toSignIn(row.provider, row);
   }
@@ -91,7 +89,7 @@ export class TenantSignInStore {
       );
     }
     return changeTenant(
-      this.#database,
+      this.options,
       'put a sign-in',
       { tenant_slug: tenantSlug },
       async ({ transaction, tenantId }) => {
@@ -129,7 +127,7 @@ export class TenantSignInStore {
     options: { whileAdmin?: readonly string[] } = {},
   ): Promise<void> {
     await changeTenant(
-      this.#database,
+      this.options,
       'remove a sign-in',
       { tenant_slug: tenantSlug },
       async ({ transaction, tenantId }) => {
@@ -155,7 +153,7 @@ export class TenantSignInStore {
     if (!isTenantSlug(tenantSlug)) {
       return undefined;
     }
-    const [row] = await this.#database.pool.query<Row>(knex =>
+    const [row] = await this.options.pool.query<Row>(knex =>
       knex('tenant_sign_in as s')
         .join('tenants as t', 't.tenant_id', 's.tenant_id')
         .select('s.tenant_id', 's.provider', 's.updated_by', 's.updated_at')

@@ -145,15 +145,11 @@ export function assignTenant(
  * @public
  */
 export class OpenTenantGate implements TenantGate {
-  readonly #httpRouter: HttpRouterService;
-
-  constructor(httpRouter: HttpRouterService) {
-    this.#httpRouter = httpRouter;
-  }
+  constructor(private readonly httpRouter: HttpRouterService) {}
 
   /** Sets the default tenant as the tenant of each request. */
   declareTenantAware(): void {
-    this.#httpRouter.use((req, _res, next) => {
+    this.httpRouter.use((req, _res, next) => {
       assignTenant(req, DEFAULT_TENANT);
       next();
     });

@@ -37,9 +37,6 @@ export function nameOf({ principal }: CallerCredentials): string {
  * tenants' tokens.
  */
 export class Administrators {
-  readonly #config: AdministratorsConfig;
-  readonly #permissions: PermissionsService;
-
   /** @throws InputError for invalid configuration */
   static create(options: {
     config: RootConfigService;
@@ -52,16 +49,13 @@ export class Administrators {
   }
 
   private constructor(
-    config: AdministratorsConfig,
-    permissions: PermissionsService,
-  ) {
-    this.#config = config;
-    this.#permissions = permissions;
-  }
+    private readonly config: AdministratorsConfig,
+    private readonly permissions: PermissionsService,
+  ) {}
 
   /** Whether `tenancy.admins` lists the caller. */
   isListed({ principal }: CallerCredentials): boolean {
-    const { users, services } = this.#config;
+    const { users, services } = this.config;
     return principal.type === 'service'
       ? services.has(principal.subject)
       : users.has(normalizeUserRef(principal.userEntityRef));
@@ -98,10 +92,10 @@ export class Administrators {
     credentials: CallerCredentials,
     permission: BasicPermission,
   ): Promise<boolean> {
-    if (!this.#config.byPermission) {
+    if (!this.config.byPermission) {
       return false;
     }
-    const [{ result }] = await this.#permissions.authorize([{ permission }], {
+    const [{ result }] = await this.permissions.authorize([{ permission }], {
       credentials,
     });
     return result === AuthorizeResult.ALLOW;

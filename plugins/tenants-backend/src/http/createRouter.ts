@@ -16,7 +16,6 @@ import PromiseRouter from 'express-promise-router';
 import { createOpenApiDocument } from '../openapi/createOpenApiDocument';
 import { administratorAccess } from './access';
 import { sendPage } from './answers';
-import { describeCreation } from './audit';
 import { addAuditRoutes } from './auditRoutes';
 import { bodyOf } from './body';
 import { addEngineRoutes } from './engineRoutes';
@@ -32,6 +31,7 @@ import { listSummaries } from './summaries';
 
 const LIMITS = { limit: 100 * 1024 };
 const readBody = createBodyReader(LIMITS);
+const slugSchema = createTenantSchema.shape.tenant_slug;
 const readTenant = bodyOf(createTenantSchema, 'tenant', LIMITS);
 const readChanges = bodyOf(updateTenantSchema, 'changes to a tenant', LIMITS);
 
@@ -85,7 +85,12 @@ export function createRouter(options: RouterOptions): Router {
           ...(engines.isAvailable && { engine_state: 'starting' }),
         });
       },
-      async (req, res) => describeCreation(await readBody(req, res)),
+      // The path does not have the slug. An invalid one is not logged.
+      async (req, res) => {
+        const body = Object(await readBody(req, res));
+        const { data: slug } = slugSchema.safeParse(body.tenant_slug);
+        return slug === undefined ? {} : { slug };
+      },
     ),
   );
 
