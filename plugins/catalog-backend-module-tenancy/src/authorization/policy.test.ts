@@ -1,4 +1,3 @@
-import { createBackendModule } from '@backstage/backend-plugin-api';
 import type { Entity } from '@backstage/catalog-model';
 import {
   catalogConditions,
@@ -10,10 +9,7 @@ import {
   type PolicyDecision,
 } from '@backstage/plugin-permission-common';
 import { createTestDatabases } from '@internal/postgres/testUtils';
-import {
-  type TenantMemberStore,
-  tenantMemberStoreServiceRef,
-} from 'backstage-plugin-catalog-tenancy-node';
+import { tenantMemberStoreServiceRef } from 'backstage-plugin-catalog-tenancy-node';
 import { component } from '@internal/catalog-testing/entities';
 import { readPolicy } from '@internal/catalog-testing/readPolicy';
 import { signedInGuest, signIn } from '@internal/catalog-testing/signedInGuest';
@@ -21,6 +17,7 @@ import {
   type CatalogBackend,
   startCatalogBackend,
 } from '@internal/catalog-testing/startCatalogBackend';
+import { takeServices } from '@internal/catalog-testing/takeServices';
 import { createTenancyDatabase } from '@internal/catalog-testing/tenancyDatabase';
 
 const ALICE = 'user:default/alice';
@@ -150,25 +147,14 @@ describe.each(databases.eachSupportedId())(
     it('what a user was allowed holds for the same token and tenant, and for nobody else', async () => {
       let result: AuthorizeResult.ALLOW | AuthorizeResult.DENY =
         AuthorizeResult.ALLOW;
-      let members: TenantMemberStore;
+      const taken = takeServices({ members: tenantMemberStoreServiceRef });
       const backend = await startCatalogBackend({
         connection: await createTenancyDatabase(databases, id),
         enabled: true,
         features: [
           ...guest.features,
           readPolicy(() => ({ result })),
-          createBackendModule({
-            pluginId: 'catalog',
-            moduleId: 'members-of-the-test',
-            register(env) {
-              env.registerInit({
-                deps: { store: tenantMemberStoreServiceRef },
-                async init({ store }) {
-                  members = store;
-                },
-              });
-            },
-          }),
+          taken.feature,
         ],
         config: {
           ...guest.config,
@@ -178,9 +164,10 @@ describe.each(databases.eachSupportedId())(
           },
         },
       });
+      const { members } = taken.services;
       for (const slug of ['acme', 'globex']) {
         await backend.createTenant(slug, [ownedBy('its', ALICE)]);
-        await members!.put(
+        await members.put(
           slug,
           { principal: ALICE, role: 'member' },
           { by: 'x' },
@@ -203,7 +190,7 @@ describe.each(databases.eachSupportedId())(
       result = AuthorizeResult.ALLOW;
       await expect(read('globex', token)).resolves.toBe(200);
       // Who may enter is no decision of the policy.
-      await members!.remove('acme', ALICE);
+      await members.remove('acme', ALICE);
       await expect(read('acme', token)).resolves.toBe(403);
     });
   },

@@ -1,4 +1,3 @@
-import { createBackendModule } from '@backstage/backend-plugin-api';
 import { schedulerServiceFactory } from '@backstage/backend-defaults/scheduler';
 import {
   AuthorizeResult,
@@ -18,6 +17,7 @@ import {
   type CatalogBackend,
   startCatalogBackend,
 } from '@internal/catalog-testing/startCatalogBackend';
+import { takeServices } from '@internal/catalog-testing/takeServices';
 import { createTenancyDatabase } from '@internal/catalog-testing/tenancyDatabase';
 import {
   createTestDatabases,
@@ -29,7 +29,6 @@ import {
 import { engineSchemaOf } from 'backstage-catalog-tenancy-migrations';
 import {
   DEFAULT_TENANT_ID,
-  type TenantEngineStore,
   tenantEngineStoreServiceRef,
 } from 'backstage-plugin-catalog-tenancy-node';
 import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
@@ -65,7 +64,7 @@ describe.each(databases.eachSupportedId())(
     let folder: string;
     let backend: CatalogBackend;
     let authorization: string;
-    let engineStore: TenantEngineStore;
+    const taken = takeServices({ engines: tenantEngineStoreServiceRef });
     let decide: () => PolicyDecision = () => ({
       result: AuthorizeResult.ALLOW,
     });
@@ -136,18 +135,7 @@ describe.each(databases.eachSupportedId())(
           notes.plugin,
           templates.plugin,
           fallThroughModule,
-          createBackendModule({
-            pluginId: 'notes',
-            moduleId: 'of-the-test',
-            register(env) {
-              env.registerInit({
-                deps: { store: tenantEngineStoreServiceRef },
-                init: async ({ store }) => {
-                  engineStore = store;
-                },
-              });
-            },
-          }),
+          taken.feature,
           enginesServiceFactory,
           tenantEnginesServiceFactory,
           catalogModuleTenantEngines([]),
@@ -181,7 +169,7 @@ describe.each(databases.eachSupportedId())(
     afterAll(() => rm(folder, { recursive: true }));
 
     const configure = async (tenant: string, config: JsonObject) => {
-      await engineStore.putConfig(tenant, config, { by: GUEST });
+      await taken.services.engines.putConfig(tenant, config, { by: GUEST });
     };
 
     it('keeps the rows, the cache and the events of tenants apart', async () => {

@@ -1,14 +1,32 @@
 import { mockServices } from '@backstage/backend-test-utils';
 import { TestServer } from '@internal/catalog-testing/TestServer';
 import type { PutTenantSignIn } from 'backstage-plugin-tenants-common';
+import { createHmac, generateKeyPairSync, sign } from 'node:crypto';
 import { SignInConfig } from './SignInConfig';
 import { TenantClients } from './TenantClients';
+
+const { privateKey, publicKey } = generateKeyPairSync('rsa', {
+  modulusLength: 2048,
+});
+const SIGNERS: Record<string, (text: string) => Buffer> = {
+  RS256: text => sign('sha256', Buffer.from(text), privateKey),
+  HS256: text => createHmac('sha256', 'secret').update(text).digest(),
+  none: () => Buffer.alloc(0),
+};
+
+function tokenOf(alg: string, claims: object): string {
+  const text = [{ alg }, claims]
+    .map(part => Buffer.from(JSON.stringify(part)).toString('base64url'))
+    .join('.');
+  return `${text}.${SIGNERS[alg](text).toString('base64url')}`;
+}
 
 describe('the clients of the providers of tenants', () => {
   let asked: number;
   let isDown: boolean;
   /** The issuer of the metadata, in place of the server. */
   let issuer: string | undefined;
+  let idToken: string | undefined;
   let server: TestServer;
   let clients: TenantClients;
 
@@ -16,10 +34,20 @@ describe('the clients of the providers of tenants', () => {
     asked = 0;
     isDown = false;
     issuer = undefined;
+    idToken = undefined;
     server = await new TestServer((_req, res) => {
       asked += 1;
       res.writeHead(isDown ? 500 : 200, { 'content-type': 'application/json' });
-      res.end(JSON.stringify({ issuer: issuer ?? server.url }));
+      // The metadata, the keys and the tokens.
+      res.end(
+        JSON.stringify({
+          issuer: issuer ?? server.url,
+          token_endpoint: `${server.url}/token`,
+          jwks_uri: `${server.url}/keys`,
+          keys: [publicKey.export({ format: 'jwk' })],
+          id_token: idToken,
+        }),
+      );
     }).listen();
     clients = new TenantClients({
       signIns: {
@@ -78,9 +106,51 @@ describe('the clients of the providers of tenants', () => {
     expect(asked).toBe(2);
   });
 
-  it('are none of a provider whose metadata name another issuer', async () => {
-    issuer = 'https://id.example.com';
-    await expect(use('acme')).rejects.toThrow('another issuer');
+  it.each<[string, string, () => void]>([
+    [
+      'whose metadata name another issuer',
+      'another issuer',
+      () => (issuer = 'https://id.example.com'),
+    ],
+    ['that sends too much', 'more than', () => (idToken = 'x'.repeat(2 ** 21))],
+    [
+      'that takes too long',
+      'too slow',
+      () =>
+        jest
+          .spyOn(AbortSignal, 'timeout')
+          .mockReturnValueOnce(AbortSignal.abort(new Error('too slow'))),
+    ],
+  ])('are none of a provider %s', async (_what, problem, happen) => {
+    happen();
+    await expect(use('acme')).rejects.toThrow(problem);
+  });
+
+  it.each([
+    ['of another issuer', { iss: 'https://id.example.com' }, 'unexpected iss'],
+    ['for another client', { aud: 'globex' }, 'aud mismatch'],
+    ['that is over', { exp: 1 }, 'JWT expired'],
+    ['without an end', { exp: undefined }, 'missing required JWT property exp'],
+    ['of another attempt', { nonce: 'other' }, 'nonce mismatch'],
+    ['signed by nobody', { alg: 'none' }, 'unexpected JWT alg'],
+    ['signed with the secret', { alg: 'HS256' }, 'unexpected JWT alg'],
+  ])('take no ID token %s', async (_what, { alg, ...other }: any, problem) => {
+    const seconds = Math.floor(Date.now() / 1000);
+    const signIn = (of: object, by = 'RS256') => {
+      idToken = tokenOf(by, {
+        ...{ iss: server.url, aud: 'acme', sub: 'jane', nonce: 'n' },
+        ...{ iat: seconds, exp: seconds + 60, ...of },
+      });
+      return clients.use('acme', ({ client }) =>
+        client.callback(
+          'https://portal.example',
+          { code: 'c', state: 's' },
+          { nonce: 'n', state: 's', response_type: 'code' },
+        ),
+      );
+    };
+    await expect(signIn({})).resolves.toBeDefined();
+    await expect(signIn(other, alg)).rejects.toThrow(problem);
   });
 
   it('ask again after a failure', async () => {

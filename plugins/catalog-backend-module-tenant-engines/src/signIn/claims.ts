@@ -82,6 +82,6 @@ function roleOf(
 }
 
 function textOf(claims: Claims, name: string): string | undefined {
-  const value = Object.hasOwn(claims, name) ? claims[name] : undefined;
+  const value = claims[name];
   return typeof value === 'string' && value !== '' ? value : undefined;
 }

@@ -81,6 +81,8 @@ function toldBy(page: string): any {
 /** A browser of one person: cookies by host, and redirects. */
 class Browser {
   readonly cookies = new Map<string, Map<string, string>>();
+  /** The headers that set them. */
+  readonly given: string[] = [];
   constructor(readonly port: number) {}
 
   /** What the portal is called and where it listens differ in tests. */
@@ -105,6 +107,7 @@ class Browser {
     }).end();
     const [response] = await once(sent, 'response');
     for (const cookie of response.headers['set-cookie'] ?? []) {
+      this.given.push(cookie);
       const [, name, value] = /^([^=]+)=([^;]*)/.exec(cookie)!;
       if (value === '' || /Max-Age=0/i.test(cookie)) {
         jar.delete(name);
@@ -330,6 +333,11 @@ describe.each(databases.eachSupportedId())(
       const browser = open();
       const answer = await browser.signIn('acme', 'jane');
       expect(userOf(answer)).toBe('user:acme/jane');
+      for (const name of ['tenant-nonce', 'tenant-refresh-token']) {
+        expect(browser.given.find(each => each.startsWith(name))).toMatch(
+          /; Path=\/api\/auth\/tenant[;/].*; HttpOnly; SameSite=Lax/,
+        );
+      }
       const { backstageIdentity, profile, providerInfo } = answer.response;
       expect(backstageIdentity.identity.ownershipEntityRefs).toEqual([
         'user:acme/jane',
@@ -387,6 +395,14 @@ describe.each(databases.eachSupportedId())(
       },
     );
 
+    it('tells no page of another origin why it can not begin', async () => {
+      const { text: page } = await open().send(
+        `http://localhost:0/api/auth/tenant/start?env=development&tenant=none&origin=https://evil.example`,
+      );
+      expect(toldBy(page).error.message).toMatch('is not allowed');
+      expect(page).toContain(`'${encodeURIComponent(APP)}'`);
+    });
+
     it('goes on with a session, and ends it at once with the member, the provider, or a sign-out', async () => {
       const browser = open();
       await browser.signIn('acme', 'jane');
@@ -402,7 +418,12 @@ describe.each(databases.eachSupportedId())(
       await put('acme');
       expect(userOf(await browser.refresh('acme'))).toBe('user:acme/jane');
 
+      const jar = browser.cookies.get('localhost:0')!;
+      const kept = [...jar];
       expect(await browser.signOut('acme')).toBe(200);
+      expect(userOf(await browser.refresh('acme'))).toMatch('Refresh failed');
+      // Nor by a cookie that somebody has copied.
+      kept.forEach(([name, value]) => jar.set(name, value));
       expect(userOf(await browser.refresh('acme'))).toMatch('Refresh failed');
     });
 
@@ -414,6 +435,10 @@ describe.each(databases.eachSupportedId())(
       );
       // The same where the tenant changes its provider.
       await put('acme', { issuer: issuers.globex });
+      expect(userOf(await browser.refresh('acme'))).toMatch(
+        'The session is of another provider',
+      );
+      await put('acme', { client_id: 'another' });
       expect(userOf(await browser.refresh('acme'))).toMatch(
         'The session is of another provider',
       );

@@ -144,7 +144,8 @@ describe.each(databases.eachSupportedId().slice(-1))(
       const backend = await start({
         tenancy: { admins: ['User:Default/Admin'] },
       });
-      await expect(statuses(backend.admin)).resolves.toEqual(ALLOWED);
+      const caller = backend.user('user:DEFAULT/admin');
+      await expect(statuses(caller)).resolves.toEqual(ALLOWED);
     });
 
     it('services that are listed', async () => {

@@ -147,6 +147,20 @@ describe.each(databases.eachSupportedId().slice(-1))(
       ]);
     });
 
+    it('has all tenants open to administrators in tenancy.admins, as their admins', async () => {
+      const { body } = await get(backend.admin, 'globex');
+      expect(body).toMatchObject({
+        role: 'admin',
+        own_tenants: {
+          items: ['acme', 'default', 'globex'].map(tenant_slug => ({
+            tenant_slug,
+            role: 'admin',
+          })),
+          totalItems: 3,
+        },
+      });
+    });
+
     it('counts an administrator by permission', async () => {
       const byPermission = await start({ adminsByPermission: true });
       const { body } = await get(user(OPERATOR, byPermission));
