@@ -158,6 +158,9 @@ describe.each(databases.eachSupportedId())('invitations on %s', id => {
     const kept = JSON.stringify(rows);
     expect(kept).not.toContain(token);
     expect(kept).not.toContain(Buffer.from(token, 'base64url').toString('hex'));
+    expect(audited).toHaveBeenCalledWith({
+      meta: { role: 'viewer', valid_days: 1 },
+    });
     expect(JSON.stringify(audited.mock.calls)).not.toContain(token);
   });
 
@@ -171,6 +174,8 @@ describe.each(databases.eachSupportedId())('invitations on %s', id => {
       ]);
     }
     expect(await members()).toEqual([`${ALICE}: member`]);
+    // For the trail of the tenant, which the path does not name.
+    expect(audited).toHaveBeenCalledWith({ meta: { slug: 'acme' } });
     expect(JSON.stringify(audited.mock.calls)).not.toContain(token);
     await backend.admin.delete(`/acme/members/${encodeURIComponent(ALICE)}`);
     for (const caller of [backend.alice, by(JANE)]) {
@@ -447,6 +452,7 @@ describe.each(databases.eachSupportedId())('invitations on %s', id => {
           role,
         });
       await add('admin');
+      expect(audited).toHaveBeenCalledWith({ meta: { role: 'admin' } });
       const kept = await invite({ role: 'admin' }, { as: by(JANE) });
       const ofOther = await invite();
       if (how === 'removed') {
