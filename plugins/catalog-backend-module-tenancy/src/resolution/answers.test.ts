@@ -168,15 +168,4 @@ describe('answers', () => {
       'Refused a request: InputError: Invalid host "user@acme.portal.example" in the header Host, expected a host name or an address, with a port or without',
     ]);
   });
-
-  it('are of one tenant each, however many requests there are at once', async () => {
-    const slugs = Array.from(
-      { length: 60 },
-      (_, i) => ['acme', 'globex', 'initech'][i % 3],
-    );
-    const answers = await Promise.all(
-      slugs.map(slug => backend.get({ host: `${slug}.${HOST}` })),
-    );
-    answers.forEach((answer, i) => expect(outcomeOf(answer)).toBe(slugs[i]));
-  });
 });

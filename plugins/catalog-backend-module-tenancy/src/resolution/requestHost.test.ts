@@ -112,21 +112,6 @@ describe('a request that names more than one host', () => {
       ).toBe('acme');
     },
   );
-
-  it('is no reason to look at Forwarded, or at a host of no proxy', async () => {
-    const answer = await send(
-      request(
-        PATH,
-        `Host: ${ACME}`,
-        `X-Forwarded-Host: ${GLOBEX}`,
-        `Forwarded: host=${GLOBEX}`,
-        `X-Host: ${GLOBEX}`,
-        `X-Original-Host: ${GLOBEX}`,
-        `X-HTTP-Host-Override: ${GLOBEX}`,
-      ),
-    );
-    expect(outcomeOf(answer)).toBe('acme');
-  });
 });
 
 describe('a request with more headers than Node.js keeps', () => {

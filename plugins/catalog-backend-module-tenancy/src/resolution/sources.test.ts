@@ -98,10 +98,4 @@ describe('the sources of a slug', () => {
       expect(directory.lookups).toEqual([slug]);
     },
   );
-
-  it('looks nothing up for a label that can be no slug', async () => {
-    const host = 'not_a_slug.portal.example';
-    expect(outcomeOf(await backend.get({ host }))).toBe(REFUSED);
-    expect(directory.lookups).toEqual([]);
-  });
 });

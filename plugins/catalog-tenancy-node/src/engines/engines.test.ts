@@ -41,38 +41,22 @@ describe.each(databases.eachSupportedId())('engines of tenants on %s', id => {
   afterEach(() => Promise.all(opened.splice(0).map(each => each.close())));
 
   /** In a process that is not the one that makes the changes. */
-  function open(
-    timing: { pollMs?: number; pollWithoutListeningMs?: number } = {},
-  ) {
+  async function listen() {
     const engines = new RegistrySnapshot({
       pool: otherPool,
       logger: mockLogger(),
-      timing,
     });
     opened.push(engines);
-    return engines;
-  }
-
-  async function listen() {
-    const engines = open();
     const calls = jest.fn();
-    const stop = engines.onChange(calls);
+    engines.onChange(calls);
     await waitUntil(
       'the process to hear, and to say so',
       () => engines.isListening && calls.mock.calls.length > 0,
     );
-    return { engines, calls, stop };
+    return { engines, calls };
   }
 
   describe('a tenant', () => {
-    it('has an engine from the beginning, without a configuration', async () => {
-      await expect(store.get('acme')).resolves.toEqual({
-        tenantId: acmeId,
-        tenantSlug: 'acme',
-        isActive: true,
-      });
-    });
-
     it('has none where it is the default one, which can neither be configured nor paused', async () => {
       await expect(store.get('default')).resolves.toBeUndefined();
       for (const change of [
@@ -140,16 +124,6 @@ describe.each(databases.eachSupportedId())('engines of tenants on %s', id => {
       const [named] = Object.values(calls.mock.lastCall[0]);
       expect([acmeId, 'acme', 'initech']).toContain(named);
       await expect(engines.list()).resolves.toEqual(await store.list());
-    });
-
-    it('are asked about from time to time where nothing can be heard', async () => {
-      const engines = open({ pollMs: 3_600_000, pollWithoutListeningMs: 1 });
-      await engines.stopListening();
-      const calls = jest.fn();
-      const stop = engines.onChange(calls);
-      await waitUntil('two calls', () => calls.mock.calls.length > 1);
-      stop();
-      expect(engines.isListening).toBe(false);
     });
   });
 });

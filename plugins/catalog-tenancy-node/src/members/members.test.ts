@@ -124,20 +124,6 @@ describe.each(databases.eachSupportedId())('members on %s', id => {
       await expect(members.roleOf(acme, [])).resolves.toBeUndefined();
     });
 
-    it('is told of each member among the principals', async () => {
-      await put('acme', JANE, 'viewer');
-      await put('acme', TEAM, 'admin');
-      const { directory: members } = open(registry.database.pool);
-      await expect(
-        members.rolesOf(acme, ['User:default/jane', JOHN, TEAM]),
-      ).resolves.toEqual(
-        new Map([
-          [JANE, 'viewer'],
-          [TEAM, 'admin'],
-        ]),
-      );
-    });
-
     it('knows of a removal, an addition and a change in every process that is notified', async () => {
       const tested = open(otherPool);
       await put('acme', JANE, 'admin');

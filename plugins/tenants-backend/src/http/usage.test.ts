@@ -58,11 +58,4 @@ describe.each(databases.eachSupportedId())('the use by day on %s', id => {
       live_entities: 0,
     });
   });
-
-  it('is read by the client', async () => {
-    const { client } = backend;
-    await expect(
-      client.listUsage('acme', {}, { token: jane.replace('Bearer ', '') }),
-    ).resolves.toEqual([]);
-  });
 });
