@@ -1,7 +1,17 @@
 import { InputError } from '@backstage/errors';
+import type { z } from 'zod';
 import { parseInput } from '../parseInput';
+import { listTenantAuditSchema } from './audit';
+import {
+  acceptInvitationSchema,
+  createInvitationSchema,
+  findPrincipalsSchema,
+} from './members';
+import { createShareSchema, updateShareSchema } from './shares';
+import { putTenantSignInSchema } from './signIn';
 import {
   createTenantSchema,
+  listTenantsQuerySchema,
   listTenantsSchema,
   updateTenantSchema,
 } from './tenants';
@@ -187,4 +197,51 @@ describe('a list of tenants', () => {
   ])('is not %j', (input, message) => {
     expect(messageOf(() => parseListTenants(input))).toContain(message);
   });
+});
+
+const INVITATION = { role: 'viewer' };
+const SHARE = { targets: ['acme'], filter: ['kind=template'] };
+
+it.each<[z.ZodType, object, string]>([
+  [createTenantSchema, { ...VALID, tenant_slug: 'mine' }, 'other than www and'],
+  [findPrincipalsSchema, { search: 'x'.repeat(101) }, 'search must be a text'],
+  [findPrincipalsSchema, { principal: Array(51).fill('x') }, 'at most 50 ref'],
+  [createInvitationSchema, { ...INVITATION, valid_days: 91 }, 'from 1 to 90'],
+  [
+    createInvitationSchema,
+    { ...INVITATION, email: `${'a'.repeat(250)}@b.cd` },
+    'an e-mail address of at most 254 characters',
+  ],
+  [createInvitationSchema, { ...INVITATION, email: 'a b@c' }, 'an e-mail'],
+  [acceptInvitationSchema, { token: 'x'.repeat(201) }, 'token must be the'],
+  [createShareSchema, { ...SHARE, filter: Array(21).fill('a') }, 'at most 20'],
+  [createShareSchema, { ...SHARE, filter: ['x'.repeat(1001)] }, 'at most 1000'],
+  [createShareSchema, { ...SHARE, filter: ['kind=a\0'] }, 'texts such as'],
+  [
+    createShareSchema,
+    { ...SHARE, targets: Array(1001).fill('a') },
+    '1 to 1000',
+  ],
+  [createShareSchema, { ...SHARE, owner: `a:${'b'.repeat(254)}` }, 'most 255'],
+  [createShareSchema, { ...SHARE, position: 1001 }, 'from 0 to 1000'],
+  [
+    updateShareSchema,
+    {},
+    'it must be an object with targets, filter, owner or',
+  ],
+  [listTenantAuditSchema, { actor: 'x'.repeat(201) }, 'of 1 to 200 characters'],
+  [listTenantAuditSchema, { event: 'a\0' }, 'event must be a text of 1 to 200'],
+  [listTenantAuditSchema, { limit: 501 }, 'limit must be an integer from 1 to'],
+  [listTenantsQuerySchema, { summary: true, limit: 101 }, 'at most 100 with'],
+  [listTenantsQuerySchema, { state: 'running' }, 'left out without summary'],
+  [listTenantsQuerySchema, { orderBy: 'name' }, 'left out without summary'],
+])('what is beyond its bounds is refused: %#', (schema, input, message) => {
+  expect(messageOf(() => parseInput(schema, input, 'input'))).toContain(
+    message,
+  );
+});
+
+it('domains of addresses are compared in lower case', () => {
+  const { allowed_domains } = putTenantSignInSchema.shape;
+  expect(allowed_domains.parse(['Example.com'])).toEqual(['example.com']);
 });
