@@ -1,7 +1,24 @@
+import { createExtensionTester } from '@backstage/frontend-test-utils';
 import {
   collectComponents,
+  type MockupComponent,
+  mockupComponentDataRef,
   type MockupComponentsApi,
 } from '../components/registry/MockupComponentBlueprint';
+
+/** The components of extensions. */
+export const componentsOf = (
+  extensions: readonly Parameters<typeof createExtensionTester>[0][],
+): MockupComponent[] =>
+  extensions.map(extension =>
+    createExtensionTester(extension).get(mockupComponentDataRef),
+  );
+
+/** The registry with these components. */
+export const registryOf = (...components: MockupComponent[]) =>
+  collectComponents(
+    components.map(component => ({ extension: component.name, component })),
+  );
 
 /** The registry with one component, called as its title in lower case, which shows one of its props. */
 export function componentThatShows(
@@ -9,20 +26,15 @@ export function componentThatShows(
   title: string,
 ): MockupComponentsApi {
   const name = title.toLowerCase();
-  return collectComponents([
-    {
-      extension: name,
-      component: {
-        name,
-        title,
-        schema: { type: 'object' },
-        defaultProps: {},
-        defaultSize: { w: 2, h: 1 },
-        loader:
-          async () =>
-          ({ props }) =>
-            <>{String(props[prop])}</>,
-      },
-    },
-  ]);
+  return registryOf({
+    name,
+    title,
+    schema: { type: 'object' },
+    defaultProps: {},
+    defaultSize: { w: 2, h: 1 },
+    loader:
+      async () =>
+      ({ props }) =>
+        <>{String(props[prop])}</>,
+  });
 }

@@ -7,13 +7,13 @@ import { screen, within } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
 import type { LayoutItem } from 'backstage-plugin-mockup-common';
 import { useState } from 'react';
-import { seriousProblems } from '../__testUtils__/mockups';
+import { componentsOf, registryOf } from '../__testUtils__/components';
+import { itemOf as item, seriousProblems } from '../__testUtils__/mockups';
 import { containerComponents } from './containers/containerComponents';
 import { drawnBoxes } from './grid';
 import { LayoutThumbnail } from './LayoutThumbnail';
 import { LayoutView } from './LayoutView';
 import {
-  collectComponents,
   type MockupComponent,
   MockupComponentBlueprint,
   mockupComponentDataRef,
@@ -24,28 +24,8 @@ import { stockComponents } from './registry/stockComponents';
 // A linter takes the whole address for a mistake.
 const SCRIPT = 'javascript';
 
-const stock = stockComponents.map(extension =>
-  createExtensionTester(extension).get(mockupComponentDataRef),
-);
-const containers = containerComponents.map(extension =>
-  createExtensionTester(extension).get(mockupComponentDataRef),
-);
-const registryOf = (...components: MockupComponent[]) =>
-  collectComponents(
-    components.map(component => ({
-      extension: `mockup-component:test/${component.name}`,
-      component,
-    })),
-  );
-
-const item = (
-  component: string,
-  props: Record<string, unknown>,
-  more: Partial<LayoutItem> = {},
-): LayoutItem => ({
-  ...{ i: component, x: 0, y: 0, w: 4, h: 4, component, props },
-  ...more,
-});
+const stock = componentsOf(stockComponents);
+const containers = componentsOf(containerComponents);
 
 const render = (items: LayoutItem[], more: MockupComponent[] = []) =>
   renderInTestApp(<LayoutView items={items} />, {

@@ -1,9 +1,5 @@
 import { identityApiRef, storageApiRef } from '@backstage/frontend-plugin-api';
-import {
-  createExtensionTester,
-  mockApis,
-  renderInTestApp,
-} from '@backstage/frontend-test-utils';
+import { mockApis, renderInTestApp } from '@backstage/frontend-test-utils';
 import { AuthorizeResult } from '@backstage/plugin-permission-common';
 import { permissionApiRef } from '@backstage/plugin-permission-react';
 import { catalogApiRef } from '@backstage/plugin-catalog-react';
@@ -23,14 +19,11 @@ import type {
   MockupShare,
   MockupWithLatestVersion,
 } from 'backstage-plugin-mockup-common';
+import { componentsOf, registryOf } from '../__testUtils__/components';
 import { method, refusal, seriousProblems } from '../__testUtils__/mockups';
 import { mockupApiRef } from '../api';
 import { containerComponents } from '../components/containers/containerComponents';
-import {
-  collectComponents,
-  mockupComponentDataRef,
-  mockupComponentsApiRef,
-} from '../components/registry/MockupComponentBlueprint';
+import { mockupComponentsApiRef } from '../components/registry/MockupComponentBlueprint';
 import { stockComponents } from '../components/registry/stockComponents';
 import { MockupsPage } from '../MockupsPage';
 import { rootRouteRef } from '../routes';
@@ -147,11 +140,8 @@ class Backend {
   }
 }
 
-const components = collectComponents(
-  [...stockComponents, ...containerComponents].map(extension => ({
-    extension: 'stock',
-    component: createExtensionTester(extension).get(mockupComponentDataRef),
-  })),
+const components = registryOf(
+  ...componentsOf([...stockComponents, ...containerComponents]),
 );
 
 const storageApi = () => mockApis.storage();

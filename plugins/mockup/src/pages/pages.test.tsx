@@ -1,19 +1,12 @@
-import { mockApis, renderInTestApp } from '@backstage/frontend-test-utils';
-import { catalogApiRef } from '@backstage/plugin-catalog-react';
-import { catalogApiMock } from '@backstage/plugin-catalog-react/testUtils';
-import { AuthorizeResult } from '@backstage/plugin-permission-common';
-import { permissionApiRef } from '@backstage/plugin-permission-react';
 import { screen, waitFor, within } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
 import { slugOf } from '@internal/pages';
 import type {
-  MockupApi,
   PublishedPage,
   PublishPageRequest,
   SaveVersionRequest,
   Version,
 } from 'backstage-plugin-mockup-common';
-import { Route, Routes } from 'react-router-dom';
 import { componentThatShows } from '../__testUtils__/components';
 import {
   itemOf,
@@ -21,11 +14,7 @@ import {
   refusal,
   seriousProblems,
 } from '../__testUtils__/mockups';
-import { mockupApiRef } from '../api';
-import { mockupComponentsApiRef } from '../components/registry/MockupComponentBlueprint';
-import { MockupsPage } from '../MockupsPage';
-import { pagesRouteRef, rootRouteRef } from '../routes';
-import { PagesPage } from './PagesPage';
+import { renderPortal } from '../__testUtils__/render';
 
 const COMPONENTS = componentThatShows('text', 'Text');
 
@@ -114,29 +103,8 @@ class Backend {
   }
 
   render(at: string) {
-    return renderInTestApp(
-      <Routes>
-        <Route path="/pages/*" element={<PagesPage />} />
-        <Route path="/mockups/*" element={<MockupsPage />} />
-      </Routes>,
-      {
-        apis: [
-          [mockupApiRef, this.api as unknown as MockupApi],
-          [mockupComponentsApiRef, COMPONENTS],
-          [catalogApiRef, catalogApiMock({ entities: [] })],
-          [
-            permissionApiRef,
-            mockApis.permission({
-              authorize: this.mayPublish
-                ? AuthorizeResult.ALLOW
-                : AuthorizeResult.DENY,
-            }),
-          ],
-        ],
-        mountedRoutes: { '/mockups': rootRouteRef, '/pages': pagesRouteRef },
-        initialRouteEntries: [at],
-      },
-    );
+    const { api, mayPublish: allows } = this;
+    return renderPortal({ at, api, components: COMPONENTS, allows });
   }
 
   renderVersions() {

@@ -1,6 +1,4 @@
-import { mockApis, renderInTestApp } from '@backstage/frontend-test-utils';
-import { AuthorizeResult } from '@backstage/plugin-permission-common';
-import { permissionApiRef } from '@backstage/plugin-permission-react';
+import { renderInTestApp } from '@backstage/frontend-test-utils';
 import { catalogApiRef } from '@backstage/plugin-catalog-react';
 import { catalogApiMock } from '@backstage/plugin-catalog-react/testUtils';
 import { screen, waitFor, within } from '@testing-library/react';
@@ -13,6 +11,7 @@ import {
   refusal,
   seriousProblems,
 } from '../__testUtils__/mockups';
+import { permissions } from '../__testUtils__/render';
 import { mockupApiRef } from '../api';
 import { rootRouteRef } from '../routes';
 import { ShareDialog } from './ShareDialog';
@@ -89,17 +88,7 @@ async function open(
       apis: [
         [mockupApiRef, backend.api as unknown as MockupApi],
         [catalogApiRef, catalog],
-        [
-          permissionApiRef,
-          mockApis.permission({
-            authorize: () => {
-              if (typeof allows !== 'boolean') {
-                throw allows;
-              }
-              return allows ? AuthorizeResult.ALLOW : AuthorizeResult.DENY;
-            },
-          }),
-        ],
+        permissions(allows),
       ],
       mountedRoutes: { '/mockups': rootRouteRef },
     },

@@ -1,30 +1,15 @@
-import { ResponseError } from '@backstage/errors';
 import type { OpenTenant } from 'backstage-plugin-tenants-common';
+import { failureOf as failure, openTenantOf } from './__testUtils__/openTenant';
 import { decideTenant } from './decideTenant';
 import { tenantAddress } from './tenantAddress';
 
-const open = (changes: Partial<OpenTenant> = {}): OpenTenant => ({
-  tenant_slug: 'default',
-  tenant_name: 'Default tenant',
-  role: null,
-  ownership_entity_refs: [],
-  administers_tenants: false,
-  named_by: 'default',
-  base_domain: null,
-  takes_locations: true,
-  closed_plugins: [],
-  own_tenants: { items: [], totalItems: 0 },
-  enabled: true,
-  ...changes,
-});
-
-const failure = async (status: number, text: string) =>
-  ResponseError.fromResponse({
-    status,
-    statusText: '',
-    headers: new Headers({ 'content-type': 'application/json' }),
-    text: async () => text,
-  } as Response);
+const open = (changes: Partial<OpenTenant> = {}) =>
+  openTenantOf('default', {
+    role: null,
+    administers_tenants: false,
+    named_by: 'default',
+    ...changes,
+  });
 
 const own = (...slugs: string[]) => ({
   items: slugs.map(slug => ({

@@ -1,4 +1,3 @@
-import { ResponseError } from '@backstage/errors';
 import {
   configApiRef,
   identityApiRef,
@@ -16,6 +15,7 @@ import type { Membership, OpenTenant } from 'backstage-plugin-tenants-common';
 import type { ReactNode } from 'react';
 import useAsync from 'react-use/esm/useAsync';
 import { tenantsApiRef } from '../api';
+import { failureOf, openTenantOf } from './__testUtils__/openTenant';
 import { worksIn } from './ClosedLinks';
 import { pageNavigation } from './OpenTenantContext';
 import { OpenTenantRoot } from './OpenTenantRoot';
@@ -26,19 +26,11 @@ import {
 } from './PageTenant';
 import { rememberTenant } from './rememberedTenant';
 
-const ACME: OpenTenant = {
-  tenant_slug: 'acme',
+const ACME = openTenantOf('acme', {
   tenant_name: 'Acme',
   role: 'member',
-  ownership_entity_refs: [],
   administers_tenants: false,
-  named_by: 'header',
-  base_domain: null,
-  takes_locations: true,
-  closed_plugins: [],
-  own_tenants: { items: [], totalItems: 0 },
-  enabled: true,
-};
+});
 
 const membership = (slug: string): Membership => ({
   tenant_slug: slug,
@@ -56,13 +48,7 @@ const adminOf = (slug: string) => ({
   totalItems: 1,
 });
 
-const refusal = () =>
-  ResponseError.fromResponse({
-    status: 403,
-    statusText: 'Forbidden',
-    headers: new Headers({ 'content-type': 'application/json' }),
-    text: async () => '{"error":"Invalid tenant"}',
-  } as Response);
+const refusal = () => failureOf(403, '{"error":"Invalid tenant"}');
 
 const tenantsApi = { getOpenTenant: jest.fn(), listOwnTenants: jest.fn() };
 const open = jest.spyOn(pageNavigation, 'open').mockImplementation(() => {});

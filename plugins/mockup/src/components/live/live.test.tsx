@@ -1,10 +1,6 @@
 import type { Entity } from '@backstage/catalog-model';
 import { discoveryApiRef, fetchApiRef } from '@backstage/frontend-plugin-api';
-import {
-  createExtensionTester,
-  mockApis,
-  renderInTestApp,
-} from '@backstage/frontend-test-utils';
+import { mockApis, renderInTestApp } from '@backstage/frontend-test-utils';
 import {
   catalogApiRef,
   entityRouteRef,
@@ -15,12 +11,11 @@ import { catalogApiMock } from '@backstage/plugin-catalog-react/testUtils';
 import { screen, waitFor } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
 import { countQueries } from 'backstage-plugin-mockup-common';
+import { componentsOf, registryOf } from '../../__testUtils__/components';
 import { itemOf, seriousProblems } from '../../__testUtils__/mockups';
 import { LayoutView } from '../LayoutView';
 import {
-  collectComponents,
   type MockupComponent,
-  mockupComponentDataRef,
   mockupComponentsApiRef,
 } from '../registry/MockupComponentBlueprint';
 import { frameAddress } from './frameAddress';
@@ -49,9 +44,7 @@ const ENTITIES = [
   entityOf('orders', 'service'),
 ];
 
-const live = liveComponents.map(extension =>
-  createExtensionTester(extension).get(mockupComponentDataRef),
-);
+const live = componentsOf(liveComponents);
 
 type Items = Parameters<typeof LayoutView>[0]['items'];
 
@@ -72,15 +65,7 @@ async function render(
     />,
     {
       apis: [
-        [
-          mockupComponentsApiRef,
-          collectComponents(
-            [...live, ...more].map(component => ({
-              extension: component.name,
-              component,
-            })),
-          ),
-        ],
+        [mockupComponentsApiRef, registryOf(...live, ...more)],
         [catalogApiRef, catalogApi],
         ...apis,
         [starredEntitiesApiRef, new MockStarredEntitiesApi()],

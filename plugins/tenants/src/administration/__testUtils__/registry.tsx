@@ -9,6 +9,7 @@ import type {
 } from 'backstage-plugin-tenants-common';
 import type { ReactNode } from 'react';
 import { tenantsApiRef } from '../../api';
+import { openTenantOf } from '../../openTenant/__testUtils__/openTenant';
 import { OpenTenantContext } from '../../openTenant/OpenTenantContext';
 import { rootRouteRef } from '../../routes';
 import { TenantsPage } from '../TenantsPage';
@@ -78,25 +79,7 @@ export const usageOf = (more: Partial<TenantUsage> = {}): TenantUsage => ({
   ...more,
 });
 
-/** A tenant that is open, as an administrator of all sees it. */
-export const openTenantOf = (
-  tenant_slug: string,
-  more: Partial<OpenTenant> = {},
-): OpenTenant => ({
-  tenant_slug,
-  tenant_name: tenant_slug.toUpperCase(),
-  role: 'admin',
-  ownership_entity_refs: [],
-  administers_tenants: true,
-  named_by: 'header',
-  base_domain: null,
-  takes_locations: true,
-  closed_plugins: [],
-  own_tenants: { items: [], totalItems: 0 },
-  enabled: true,
-  ...more,
-});
-
+export { openTenantOf };
 export { refusal, seriousProblems } from '@internal/pages/testUtils';
 
 /** One method of the registry. */
