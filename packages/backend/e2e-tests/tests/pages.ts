@@ -22,7 +22,7 @@ const LIVE: [component: string, field?: string, text?: string][] = [
   ['Chart of entities'],
   ['Entity', 'Entity', LAMP],
   ['Relations', 'Entity', LAMP],
-  ['Markdown', 'Text', 'Typed by hand'],
+  ['Markdown', 'Text', 'Typed by hand. '.repeat(200)],
   ['Search results', 'What to search', 'lamp'],
   ['Starred entities'],
   ['Notifications'],

@@ -47,7 +47,7 @@ export const LayoutView = memo(function MemoizedLayoutView(props: {
     <PageDataProvider>
       <OverlayContext.Provider value={overlayOf}>
         <PhoneContext.Provider value={isPhone ?? false}>
-          <div className={isStacked ? styles.stacked : styles.room}>
+          <div className={isStacked ? styles.stacked : undefined}>
             <LayoutGrid items={items} />
           </div>
         </PhoneContext.Provider>

@@ -13,15 +13,12 @@ export function LeaveDialog(props: {
   return (
     <SharedDialog
       isChanged={isChanged}
-      title={t('editor.leave.title')}
       texts={[
         t('editor.leave.text'),
         ...(isDrafted === undefined
           ? []
           : [t(isDrafted ? 'editor.leave.drafted' : 'editor.leave.undrafted')]),
       ]}
-      leave={t('editor.leave.leave')}
-      stay={t('editor.leave.stay')}
       destructive={!isDrafted}
     />
   );

@@ -87,7 +87,7 @@ function Frame(props: ContainerProps & { children: ReactNode }) {
   return (
     <div className={styles.frame}>
       {title && (
-        <Text as="p" dir="auto" weight="bold" className={styles.title}>
+        <Text as="p" dir="auto" weight="bold">
           {title}
         </Text>
       )}

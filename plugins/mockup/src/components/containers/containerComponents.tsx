@@ -15,35 +15,33 @@ const SCHEMA = {
   properties: { title: { type: 'string', title: 'Title' } },
 };
 
-const section = extensionOf<ContainerProps>({
-  name: 'container-section',
-  title: 'Section',
-  icon: <RiLayoutTopLine {...ICON} />,
-  schema: SCHEMA,
-  defaultProps: { title: 'Section', items: [] },
-  defaultSize: { w: 12, h: 10 },
-  loader: async () => (await pieces()).SectionPiece,
-});
-
-const columns = extensionOf<ContainerProps>({
-  name: 'container-columns',
-  title: 'Columns',
-  icon: <RiLayoutColumnLine {...ICON} />,
-  schema: SCHEMA,
-  defaultProps: { items: [] },
-  defaultSize: { w: 12, h: 8 },
-  loader: async () => (await pieces()).ColumnsPiece,
-});
-
-const tabs = extensionOf<ContainerProps>({
-  name: 'container-tabs',
-  title: 'Tabs',
-  icon: <RiWindow2Line {...ICON} />,
-  schema: SCHEMA,
-  defaultProps: { items: [] },
-  defaultSize: { w: 12, h: 10 },
-  loader: async () => (await pieces()).TabsPiece,
-});
-
 /** What holds other items, in `props.items`. */
-export const containerComponents = [section, columns, tabs];
+export const containerComponents = [
+  extensionOf<ContainerProps>({
+    name: 'container-section',
+    title: 'Section',
+    icon: <RiLayoutTopLine {...ICON} />,
+    schema: SCHEMA,
+    defaultProps: { title: 'Section', items: [] },
+    defaultSize: { w: 12, h: 10 },
+    loader: async () => (await pieces()).SectionPiece,
+  }),
+  extensionOf<ContainerProps>({
+    name: 'container-columns',
+    title: 'Columns',
+    icon: <RiLayoutColumnLine {...ICON} />,
+    schema: SCHEMA,
+    defaultProps: { items: [] },
+    defaultSize: { w: 12, h: 8 },
+    loader: async () => (await pieces()).ColumnsPiece,
+  }),
+  extensionOf<ContainerProps>({
+    name: 'container-tabs',
+    title: 'Tabs',
+    icon: <RiWindow2Line {...ICON} />,
+    schema: SCHEMA,
+    defaultProps: { items: [] },
+    defaultSize: { w: 12, h: 10 },
+    loader: async () => (await pieces()).TabsPiece,
+  }),
+];

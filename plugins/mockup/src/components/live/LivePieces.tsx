@@ -44,20 +44,18 @@ export function EntityTablePiece(
   const { t } = useTranslationRef(mockupTranslationRef);
   return (
     <Card title={title}>
-      <div className={styles.scroll}>
-        <Table
-          title={title}
-          columns={['name' as const, ...columns].map(column =>
-            t(`components.live.${column}`),
-          )}
-          rows={data.items.map(entity => [
-            <EntityLink key="name" entity={entity} />,
-            ...columns.map(column => (
-              <Cell key={column} entity={entity} column={column} />
-            )),
-          ])}
-        />
-      </div>
+      <Table
+        title={title}
+        columns={['name' as const, ...columns].map(column =>
+          t(`components.live.${column}`),
+        )}
+        rows={data.items.map(entity => [
+          <EntityLink key="name" entity={entity} />,
+          ...columns.map(column => (
+            <Cell key={column} entity={entity} column={column} />
+          )),
+        ])}
+      />
       <HowMany {...data} />
     </Card>
   );
@@ -69,23 +67,21 @@ export function EntityCardsPiece(
   const { props, data } = input;
   return (
     <Card title={props.title}>
-      <div className={styles.scroll}>
-        <ul className={styles.cards}>
-          {data.items.map(entity => (
-            <li key={keyOf(entity)}>
-              <EntityLink entity={entity} />
-              <Text as="p" variant="body-small" color="secondary">
-                {[entity.kind, entity.spec?.type].filter(Boolean).join(', ')}
+      <ul className={styles.cards}>
+        {data.items.map(entity => (
+          <li key={keyOf(entity)}>
+            <EntityLink entity={entity} />
+            <Text as="p" variant="body-small" color="secondary">
+              {[entity.kind, entity.spec?.type].filter(Boolean).join(', ')}
+            </Text>
+            {entity.metadata.description && (
+              <Text as="p" dir="auto" variant="body-small">
+                {entity.metadata.description}
               </Text>
-              {entity.metadata.description && (
-                <Text as="p" dir="auto" variant="body-small">
-                  {entity.metadata.description}
-                </Text>
-              )}
-            </li>
-          ))}
-        </ul>
-      </div>
+            )}
+          </li>
+        ))}
+      </ul>
       <HowMany {...data} />
     </Card>
   );
@@ -147,34 +143,32 @@ export function EntityFieldsPiece({
   );
   return (
     <Card>
-      <div className={styles.scroll}>
-        <Text as="p" weight="bold">
-          <EntityLink entity={entity} />
+      <Text as="p" weight="bold">
+        <EntityLink entity={entity} />
+      </Text>
+      {metadata.description && (
+        <Text as="p" dir="auto">
+          {metadata.description}
         </Text>
-        {metadata.description && (
-          <Text as="p" dir="auto">
-            {metadata.description}
-          </Text>
-        )}
-        <dl className={styles.facts}>
-          <dt>{t('components.live.kind')}</dt>
-          <dd>{entity.kind}</dd>
-          {columns.map(column => [
-            <dt key={column}>{t(`components.live.${column}`)}</dt>,
-            <dd key={`${column} of it`}>
-              <Cell entity={entity} column={column} />
-            </dd>,
-          ])}
-        </dl>
-        {metadata.links && metadata.links.length > 0 && (
-          <Links
-            links={metadata.links.map(({ title, url }) => ({
-              label: title || url,
-              href: url,
-            }))}
-          />
-        )}
-      </div>
+      )}
+      <dl className={styles.facts}>
+        <dt>{t('components.live.kind')}</dt>
+        <dd>{entity.kind}</dd>
+        {columns.map(column => [
+          <dt key={column}>{t(`components.live.${column}`)}</dt>,
+          <dd key={`${column} of it`}>
+            <Cell entity={entity} column={column} />
+          </dd>,
+        ])}
+      </dl>
+      {metadata.links && metadata.links.length > 0 && (
+        <Links
+          links={metadata.links.map(({ title, url }) => ({
+            label: title || url,
+            href: url,
+          }))}
+        />
+      )}
     </Card>
   );
 }
@@ -232,7 +226,8 @@ export function MarkdownPiece({
 }: MockupComponentProps<MarkdownProps, string>) {
   return (
     <Card title={title}>
-      <div className={styles.scroll}>
+      {/* It grows once the code for it is there, which the card has to notice. */}
+      <div>
         <MarkdownContent content={data} />
       </div>
     </Card>
@@ -255,9 +250,7 @@ export function FoundLinksPiece({
 }: MockupComponentProps<FoundLinksProps, FoundLink[]>) {
   return (
     <Card title={title}>
-      <div className={styles.scroll}>
-        <Links links={data} />
-      </div>
+      <Links links={data} />
     </Card>
   );
 }
@@ -307,23 +300,21 @@ export function StarredPiece({
   const refs = [...starredEntities].sort();
   return (
     <Card title={title}>
-      <div className={styles.scroll}>
-        {refs.length > 0 ? (
-          <ul className={stock.links}>
-            {refs.map(ref => (
-              <li key={ref}>
-                <EntityRefLink entityRef={ref} disableTooltip>
-                  <EntityDisplayName entityRef={ref} disableTooltip />
-                </EntityRefLink>
-              </li>
-            ))}
-          </ul>
-        ) : (
-          <Text as="p" color="secondary">
-            {t('components.live.noStars')}
-          </Text>
-        )}
-      </div>
+      {refs.length > 0 ? (
+        <ul className={stock.links}>
+          {refs.map(ref => (
+            <li key={ref}>
+              <EntityRefLink entityRef={ref} disableTooltip>
+                <EntityDisplayName entityRef={ref} disableTooltip />
+              </EntityRefLink>
+            </li>
+          ))}
+        </ul>
+      ) : (
+        <Text as="p" color="secondary">
+          {t('components.live.noStars')}
+        </Text>
+      )}
     </Card>
   );
 }

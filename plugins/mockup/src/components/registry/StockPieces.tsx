@@ -5,7 +5,13 @@ import {
 } from '@backstage/plugin-catalog-react';
 import { Button, ButtonLink, Link, Text } from '@backstage/ui';
 import { RiImageLine } from '@remixicon/react';
-import { type ReactNode, useState } from 'react';
+import {
+  type ComponentProps,
+  type ReactNode,
+  useEffect,
+  useRef,
+  useState,
+} from 'react';
 import { mockupTranslationRef } from '../../translation';
 import type { MockupComponentProps } from './MockupComponentBlueprint';
 import { isElsewhere, safeAddress } from './safeAddress';
@@ -26,7 +32,7 @@ const HEADER_SIZES = {
 export function HeaderPiece({ props }: MockupComponentProps<HeaderProps>) {
   const { title, subtitle, level = 2 } = props;
   return (
-    <div className={styles.header} dir="auto">
+    <Room className={styles.header} dir="auto">
       <Text as={`h${level}`} variant={HEADER_SIZES[level]} weight="bold">
         {title}
       </Text>
@@ -35,7 +41,7 @@ export function HeaderPiece({ props }: MockupComponentProps<HeaderProps>) {
           {subtitle}
         </Text>
       )}
-    </div>
+    </Room>
   );
 }
 
@@ -47,13 +53,13 @@ export interface TextProps {
 export function TextPiece({ props }: MockupComponentProps<TextProps>) {
   const { text, align } = props;
   return (
-    <div className={styles.text} style={{ textAlign: align }}>
+    <Room className={styles.text} style={{ textAlign: align }}>
       {text.split(/\n\s*\n/).map((paragraph, at) => (
         <Text as="p" dir="auto" key={at}>
           {paragraph}
         </Text>
       ))}
-    </div>
+    </Room>
   );
 }
 
@@ -133,13 +139,11 @@ export function TablePiece({ props }: MockupComponentProps<TableProps>) {
   const { title, columns, rows } = props;
   return (
     <Card title={title}>
-      <div className={styles.tableRoom}>
-        <Table
-          title={title}
-          columns={columns}
-          rows={rows.map(row => columns.map((_, at) => String(row[at] ?? '')))}
-        />
-      </div>
+      <Table
+        title={title}
+        columns={columns}
+        rows={rows.map(row => columns.map((_, at) => String(row[at] ?? '')))}
+      />
     </Card>
   );
 }
@@ -352,13 +356,36 @@ export function Card({
   children: ReactNode;
 }) {
   return (
-    <div className={styles.card}>
+    <Room className={styles.card}>
       {title && (
         <Text as="p" dir="auto" weight="bold">
           {title}
         </Text>
       )}
       {children}
-    </div>
+    </Room>
   );
+}
+
+/** All the room of a piece. What does not fit is scrolled to, by the keyboard as well. */
+function Room(props: ComponentProps<'div'>) {
+  const room = useRef<HTMLDivElement>(null);
+  const [isFull, setFull] = useState(false);
+  useEffect(() => {
+    const { current } = room;
+    // Not every browser can.
+    if (!current || typeof ResizeObserver === 'undefined') {
+      return undefined;
+    }
+    const observer = new ResizeObserver(() =>
+      setFull(
+        current.scrollHeight > current.clientHeight ||
+          current.scrollWidth > current.clientWidth,
+      ),
+    );
+    [current, ...current.children].forEach(each => observer.observe(each));
+    return () => observer.disconnect();
+  });
+  // eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex
+  return <div {...props} ref={room} tabIndex={isFull ? 0 : undefined} />;
 }
