@@ -12,5 +12,5 @@ export function useRead<TValue>(
   const [times, setTimes] = useState(0);
   const state = useAsync(read, [...dependencies, times]);
   const retry = useCallback(() => setTimes(before => before + 1), []);
-  return { ...state, retry };
+  return { ...state, retry, /** How often it was sent again. */ times };
 }

@@ -1,16 +1,14 @@
 import { useTranslationRef } from '@backstage/frontend-plugin-api';
 import { Text } from '@backstage/ui';
-import { Alert, useExactTime, useFailureText } from '@internal/pages';
+import { Alert, useExactTime } from '@internal/pages';
 import type { TenantStatus } from 'backstage-plugin-tenants-common';
 import { tenantsTranslationRef } from '../../translation';
 import { COLORS } from '../State';
 
 /** What becomes of the sources: the state of the engine, and how much it has brought. */
-export function EngineState(props: { status: TenantStatus; error?: Error }) {
-  const { status, error } = props;
+export function EngineState({ status }: { status: TenantStatus }) {
   const { t } = useTranslationRef(tenantsTranslationRef);
   const exactly = useExactTime();
-  const textOf = useFailureText();
   const { state, reason, entities, faults, last_error, paused_by } = status;
   const shown = status.source_errors?.length ?? 0;
   const errors = status.source_error_count ?? shown;
@@ -28,7 +26,6 @@ export function EngineState(props: { status: TenantStatus; error?: Error }) {
         at: status.last_error_at ? exactly(status.last_error_at) : '',
         error: last_error,
       }),
-    error && t('sources.state.stale', { error: textOf(error) }),
   ].filter(Boolean);
   return (
     <Alert

@@ -11,7 +11,6 @@ import type {
   TenantsApi,
   TenantStatus,
 } from 'backstage-plugin-tenants-common';
-import { useCallback } from 'react';
 import { Link, Route, Routes } from 'react-router-dom';
 import { tenantsApiRef } from '../../api';
 import {
@@ -21,19 +20,18 @@ import {
   statusOf,
 } from '../__testUtils__/registry';
 import { usePolled } from '../tenant/usePolled';
-import { loadState, POLL_MS } from '../tenant/useTenant';
+import { loadState } from '../tenant/useTenant';
 import { SourcesTab } from './SourcesTab';
-
-const isAlways = () => true;
 
 /** As the page of a tenant has it. */
 function Sources() {
   const tenantsApi = useApi(tenantsApiRef);
-  const load = useCallback(
-    () => loadState(tenantsApi, 'acme', false),
+  const state = usePolled(
+    () => loadState(tenantsApi, 'acme'),
     [tenantsApi],
+    () => true,
   );
-  return <SourcesTab slug="acme" state={usePolled(load, isAlways, POLL_MS)} />;
+  return <SourcesTab slug="acme" state={state} />;
 }
 
 /** With the tab beside it. */

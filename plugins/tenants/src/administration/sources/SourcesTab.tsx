@@ -1,6 +1,6 @@
 import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
 import { Box } from '@backstage/ui';
-import { Alert, Loaded, useRead } from '@internal/pages';
+import { Alert, Loaded, Loading, useRead } from '@internal/pages';
 import type {
   ReadCatalogConfig,
   TenantStatus,
@@ -29,16 +29,9 @@ export function SourcesTab(props: {
   return (
     <Box pb="6">
       <Part title={t('sources.title')} explanation={t('sources.explanation')}>
-        {state.value ? (
-          renderSources(state.value.status)
-        ) : (
-          <Loaded
-            state={state}
-            failed={t('sources.failed')}
-            label={t('sources.loading')}
-          >
-            {() => null}
-          </Loaded>
+        {state.value && renderSources(state.value.status)}
+        {!state.value && !state.error && (
+          <Loading label={t('sources.loading')} />
         )}
       </Part>
     </Box>
@@ -56,12 +49,7 @@ export function SourcesTab(props: {
         <Registered slug={slug} />
       </>
     ) : (
-      <EngineSources
-        slug={slug}
-        status={current}
-        error={state.error}
-        onSaved={state.retry}
-      />
+      <EngineSources slug={slug} status={current} onSaved={state.retry} />
     );
   }
 }
@@ -75,10 +63,9 @@ function Registered({ slug }: { slug: string }) {
 function EngineSources(props: {
   slug: string;
   status: TenantStatus;
-  error?: Error;
   onSaved: () => void;
 }) {
-  const { slug, status, error, onSaved } = props;
+  const { slug, status, onSaved } = props;
   const tenantsApi = useApi(tenantsApiRef);
   const { t } = useTranslationRef(tenantsTranslationRef);
   const hasEngines = status.state !== 'unknown';
@@ -97,7 +84,7 @@ function EngineSources(props: {
   );
   return (
     <>
-      <EngineState status={status} error={error} />
+      <EngineState status={status} />
       <SourceErrors
         slug={slug}
         errors={errors.filter(({ location }) => !shown.has(location))}

@@ -4,13 +4,7 @@ import {
   useTranslationRef,
 } from '@backstage/frontend-plugin-api';
 import { ButtonLink, Flex, Text } from '@backstage/ui';
-import {
-  ActionButton,
-  Alert,
-  ifThere,
-  Loading,
-  ReadFailure,
-} from '@internal/pages';
+import { ActionButton, Alert, ifThere, Loading } from '@internal/pages';
 import { useEffect, useRef, useState } from 'react';
 import { tenantsApiRef } from '../../api';
 import { DEFAULT_TENANT_SLUG } from '../../openTenant/tenantAddress';
@@ -18,15 +12,15 @@ import { rootRouteRef } from '../../routes';
 import { tenantsTranslationRef } from '../../translation';
 import { Part } from '../Part';
 import { EngineSection } from './EngineSection';
-import type { usePolled } from './usePolled';
+import { POLL_MS, type Polled } from './usePolled';
 import { UsageSection } from './UsageSection';
 import { UseSection } from './UseSection';
-import { POLL_MS, type TenantState, type VisibleTenant } from './useTenant';
+import type { TenantState, VisibleTenant } from './useTenant';
 
 /** What a tenant is, what it holds, and what feeds it. */
 export function OverviewTab(props: {
   tenant: VisibleTenant;
-  state: ReturnType<typeof usePolled<TenantState>>;
+  state: Polled<TenantState>;
   /** What has just happened to the tenant, where that brought the user here. */
   notice: string;
   /** Once that is shown: another visit of this tab does not bring it back. */
@@ -51,7 +45,6 @@ export function OverviewTab(props: {
       <div role="status" ref={status} tabIndex={-1}>
         {notice && <Alert status="success" icon title={notice} />}
       </div>
-      <ReadFailure title={t('tenant.engine.failed')} state={state} />
       {!value && loading && !error && <Loading />}
       {value && <FirstEntities tenant={tenant} state={value} />}
       {value && (
@@ -66,18 +59,16 @@ export function OverviewTab(props: {
           }}
         />
       )}
-      {value?.usage && (
-        <UseSection
-          row={tenant.row}
-          usage={value.usage}
-          onSaved={() => {
-            setNotice(t('tenant.edit.done'));
-            onChanged();
-            retry();
-          }}
-        />
-      )}
-      {value?.usage && <UsageSection slug={tenant.slug} />}
+      <UseSection
+        tenant={tenant}
+        times={state.times}
+        onSaved={() => {
+          setNotice(t('tenant.edit.done'));
+          onChanged();
+          retry();
+        }}
+      />
+      <UsageSection slug={tenant.slug} />
       {tenant.row && <DeleteSection row={tenant.row} onDeleted={onChanged} />}
     </Flex>
   );

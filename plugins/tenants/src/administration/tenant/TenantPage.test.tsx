@@ -13,7 +13,7 @@ import {
   tenantOf,
   usageOf,
 } from '../__testUtils__/registry';
-import { POLL_MS } from './useTenant';
+import { POLL_MS } from './usePolled';
 
 const button = (name: string) => screen.getByRole('button', { name });
 const findButton = (name: string) => screen.findByRole('button', { name });
@@ -82,6 +82,30 @@ describe('the page of a tenant', () => {
     expect(screen.getByText(/The limit is reached/)).toBeVisible();
     expect(await seriousProblems()).toEqual([]);
   });
+
+  it('shows the state of the engine where what the tenant holds cannot be read', async () => {
+    const api = mockRegistry();
+    api.getTenantUsage.mockRejectedValueOnce(new TypeError('Failed to fetch'));
+    await renderPages(api, '/acme');
+    await screen.findByText('The engine reads the sources of this tenant.');
+    expect(await screen.findByRole('alert')).toHaveTextContent(
+      'The limits and the use could not be read',
+    );
+    await userEvent.click(button('Try again'));
+    expect(await screen.findByRole('meter')).toBeVisible();
+  });
+
+  it.each(['', 'sources', 'activity'])(
+    'says on the tab /%s that the state cannot be read',
+    async tab => {
+      const api = mockRegistry();
+      api.getTenantStatus.mockRejectedValue(new TypeError('Failed to fetch'));
+      await renderPages(api, `/acme/${tab}`);
+      expect(
+        await screen.findAllByText('The state could not be read'),
+      ).toHaveLength(1);
+    },
+  );
 
   it('looks for the first entities until they are there, and only while the page is visible', async () => {
     const api = mockRegistry();
@@ -237,20 +261,6 @@ describe('the page of a tenant', () => {
     await userEvent.click(screen.getByText('back'));
     await screen.findByText('Limits and use');
     expect(screen.queryByText('The tenant is restored.')).toBeNull();
-  });
-
-  it('says that the backend takes long to restore it', async () => {
-    const api = mockRegistry();
-    api.getTenant.mockResolvedValue(
-      tenantOf('acme', { deleted_at: '2026-11-21T10:00:00.000Z' }),
-    );
-    api.restoreTenant.mockReturnValue(new Promise(() => {}));
-    await renderPages(api, '/acme');
-    await screen.findByText('This tenant is deleted');
-    jest.useFakeTimers();
-    act(() => button('Restore tenant').click());
-    act(() => jest.advanceTimersByTime(5_000));
-    expect(screen.getByText(/has not answered yet/)).toBeVisible();
   });
 
   it('changes what was edited, and nothing else', async () => {

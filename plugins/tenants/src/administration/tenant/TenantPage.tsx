@@ -8,15 +8,14 @@ import {
 import { Button, Container, Flex, Text } from '@backstage/ui';
 import {
   Alert,
-  Failure,
   Moment,
   PageHeader,
-  SlowNote,
+  ReadFailure,
   UnreadPage,
   useTask,
 } from '@internal/pages';
 import type { Tenant } from 'backstage-plugin-tenants-common';
-import { useCallback, useEffect, useRef, useState } from 'react';
+import { useEffect, useRef, useState } from 'react';
 import { Route, Routes, useParams } from 'react-router-dom';
 import { tenantsApiRef } from '../../api';
 import {
@@ -34,7 +33,6 @@ import { OverviewTab } from './OverviewTab';
 import { usePolled } from './usePolled';
 import {
   loadState,
-  POLL_MS,
   type TenantState,
   useTenant,
   type VisibleTenant,
@@ -119,16 +117,11 @@ function ActiveTenant(props: {
   const href = `${useRouteRef(rootRouteRef)?.() ?? ''}/${slug}`;
   const { '*': tab = '' } = useParams();
   const isSources = tab.startsWith('sources');
-  const withUsage = tab === '';
-  const load = useCallback(
-    () => loadState(tenantsApi, slug, withUsage),
-    [tenantsApi, slug, withUsage],
-  );
   // What an engine does with its sources changes at any time.
   const state = usePolled(
-    load,
+    () => loadState(tenantsApi, slug),
+    [tenantsApi, slug],
     value => isSources || isExpected(value),
-    POLL_MS,
   );
   return (
     <>
@@ -158,28 +151,31 @@ function ActiveTenant(props: {
         }))}
       />
       <Container>
-        <Routes>
-          <Route
-            path="/"
-            element={
-              <OverviewTab
-                tenant={tenant}
-                state={state}
-                notice={notice}
-                onNoticed={onNoticed}
-                onChanged={onChanged}
-              />
-            }
-          />
-          <Route path="/members/*" element={<MembersTab slug={slug} />} />
-          <Route
-            path="/sources/*"
-            element={<SourcesTab slug={slug} state={state} />}
-          />
-          <Route path="/shares/*" element={<SharesTab slug={slug} />} />
-          <Route path="/activity/*" element={<ActivityTab slug={slug} />} />
-          <Route path="*" element={<NotFoundErrorPage />} />
-        </Routes>
+        <Flex direction="column" gap="4">
+          <ReadFailure title={t('tenant.engine.failed')} state={state} />
+          <Routes>
+            <Route
+              path="/"
+              element={
+                <OverviewTab
+                  tenant={tenant}
+                  state={state}
+                  notice={notice}
+                  onNoticed={onNoticed}
+                  onChanged={onChanged}
+                />
+              }
+            />
+            <Route path="/members/*" element={<MembersTab slug={slug} />} />
+            <Route
+              path="/sources/*"
+              element={<SourcesTab slug={slug} state={state} />}
+            />
+            <Route path="/shares/*" element={<SharesTab slug={slug} />} />
+            <Route path="/activity/*" element={<ActivityTab slug={slug} />} />
+            <Route path="*" element={<NotFoundErrorPage />} />
+          </Routes>
+        </Flex>
       </Container>
     </>
   );
@@ -189,15 +185,14 @@ function ActiveTenant(props: {
 function OpenTenantButton({ slug }: { slug: string }) {
   const { t } = useTranslationRef(tenantsTranslationRef);
   const open = useOpenTenant();
-  const openOther = useOpenOther(open);
-  const [isKept, setKept] = useState(true);
+  const { openOther, isNotKept } = useOpenOther(open);
   if (!open?.enabled || open.tenant_slug === slug) {
     return null;
   }
   return (
     <>
-      {!isKept && <Text role="alert">{t('openTenant.menu.notKept')}</Text>}
-      <Button variant="secondary" onPress={() => setKept(openOther(slug))}>
+      {isNotKept && <Text role="alert">{t('openTenant.menu.notKept')}</Text>}
+      <Button variant="secondary" onPress={() => openOther(slug)}>
         {t('tenant.open')}
       </Button>
     </>
@@ -215,7 +210,7 @@ function DeletedTenant(props: {
   const { tenant_slug: slug, tenant_name: name, deleted_at } = row;
   const tenantsApi = useApi(tenantsApiRef);
   const { t } = useTranslationRef(tenantsTranslationRef);
-  const { isPending, failure, run } = useTask();
+  const { isPending, notes, run } = useTask();
   const button = useRef<HTMLButtonElement>(null);
   useEffect(() => {
     if (takesFocus) {
@@ -265,8 +260,7 @@ function DeletedTenant(props: {
               }
             />
           </div>
-          <SlowNote isPending={isPending} />
-          {failure && <Failure {...failure} />}
+          {notes}
         </Flex>
       </Container>
     </>

@@ -1,6 +1,12 @@
 import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
 import { Flex, NumberField, Text, TextField } from '@backstage/ui';
-import { ActionButton, Moment, useNumber } from '@internal/pages';
+import {
+  ActionButton,
+  Loaded,
+  Moment,
+  useNumber,
+  useRead,
+} from '@internal/pages';
 import type {
   Tenant,
   TenantUsage,
@@ -12,15 +18,38 @@ import { tenantsTranslationRef } from '../../translation';
 import { Facts } from '../Facts';
 import { Part } from '../Part';
 import { useProblems } from '../problems';
+import type { VisibleTenant } from './useTenant';
 
 /** What a tenant holds, of what it may, and the dialog that changes that and its name. */
 export function UseSection(props: {
-  usage: TenantUsage;
-  /** Its row of the registry, for those who may change it. */
-  row?: Tenant;
+  tenant: VisibleTenant;
+  /** How often the page has looked what the engine has brought: this is read with it. */
+  times: number;
   onSaved: () => void;
 }) {
-  const { row, usage, onSaved } = props;
+  const { times, onSaved } = props;
+  const { slug, row } = props.tenant;
+  const tenantsApi = useApi(tenantsApiRef);
+  const { t } = useTranslationRef(tenantsTranslationRef);
+  const read = useRead(
+    () => tenantsApi.getTenantUsage(slug),
+    [tenantsApi, slug, times],
+  );
+  return (
+    <Part
+      level={3}
+      isBoxed
+      title={t('tenant.use.title')}
+      actions={row && <EditDialog row={row} onSaved={onSaved} />}
+    >
+      <Loaded state={read} failed={t('tenant.use.failed')} height={160}>
+        {usage => <Use usage={usage} />}
+      </Loaded>
+    </Part>
+  );
+}
+
+function Use({ usage }: { usage: TenantUsage }) {
   const { t } = useTranslationRef(tenantsTranslationRef);
   const numberOf = useNumber();
   const { entity_ttl_days: days } = usage;
@@ -41,12 +70,7 @@ export function UseSection(props: {
         });
   }
   return (
-    <Part
-      level={3}
-      isBoxed
-      title={t('tenant.use.title')}
-      actions={row && <EditDialog row={row} onSaved={onSaved} />}
-    >
+    <>
       <Meter live={usage.live_entities} limit={usage.max_entities} />
       <Facts
         facts={[
@@ -65,7 +89,7 @@ export function UseSection(props: {
           [t('tenant.use.created'), <Moment key="at" at={usage.created_at} />],
         ]}
       />
-    </Part>
+    </>
   );
 }
 
@@ -116,6 +140,8 @@ function Meter({ live, limit }: { live: number; limit: number | null }) {
           style={{
             width: `${share * 100}%`,
             height: '100%',
+            // Where the system has its own colours, there are no fills.
+            forcedColorAdjust: 'none',
             background: isFull
               ? 'var(--bui-fg-negative)'
               : 'var(--bui-accent-bg)',

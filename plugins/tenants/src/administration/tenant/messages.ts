@@ -28,6 +28,7 @@ export const tenantMessages = {
   },
   use: {
     title: 'Limits and use',
+    failed: 'The limits and the use could not be read',
     entities: 'Entities',
     ofLimit: '{{entities}} of at most {{limit}}',
     unlimited: '{{entities}}, without a limit',

@@ -1,6 +1,9 @@
 import { useRead } from '@internal/pages';
-import { useRef, useState } from 'react';
+import { type DependencyList, useRef, useState } from 'react';
 import useInterval from 'react-use/esm/useInterval';
+
+/** How often the page looks, while it expects a change. */
+export const POLL_MS = 5_000;
 
 /** What was loaded last, and how that went. */
 export interface Polled<T> {
@@ -12,21 +15,23 @@ export interface Polled<T> {
   loading: boolean;
   /** Asks again at once. */
   retry: () => void;
+  /** How often it was asked for again, also by itself. */
+  times: number;
 }
 
 /**
  * Loads something, and again after an interval for as long as it is expected to change and
  * the page is visible.
  *
- * @param load - the same function as long as it loads as much; always of the same thing
+ * @param dependencies - what makes it another thing
  * @param isExpected - whether to ask again after this answer
  */
 export function usePolled<T>(
   load: () => Promise<T>,
+  dependencies: DependencyList,
   isExpected: (value: T) => boolean,
-  intervalMs: number,
 ): Polled<T> {
-  const { value: newest, ...state } = useRead(load, [load]);
+  const { value: newest, ...state } = useRead(load, dependencies);
   const [isAsked, setAsked] = useState(false);
   const last = useRef<T>();
   last.current = newest ?? last.current;
@@ -38,7 +43,7 @@ export function usePolled<T>(
         state.retry();
       }
     },
-    value !== undefined && isExpected(value) ? intervalMs : null,
+    value !== undefined && isExpected(value) ? POLL_MS : null,
   );
   return {
     ...state,

@@ -4,7 +4,6 @@ import type {
   Tenant,
   TenantsApi,
   TenantStatus,
-  TenantUsage,
 } from 'backstage-plugin-tenants-common';
 import { tenantsApiRef } from '../../api';
 import { listOwn, useReadsAllTenants } from '../list/useTenantRows';
@@ -56,14 +55,9 @@ async function findRow(
   }
 }
 
-/** How often the page looks, while it expects a change. */
-export const POLL_MS = 5_000;
-
-/** What a tenant does and holds at a moment. */
+/** What a tenant does at a moment. */
 export interface TenantState {
   status: TenantStatus;
-  /** Where it was asked for. */
-  usage?: TenantUsage;
   /** When this was read. */
   at: string;
 }
@@ -71,11 +65,7 @@ export interface TenantState {
 export async function loadState(
   tenantsApi: TenantsApi,
   slug: string,
-  withUsage: boolean,
 ): Promise<TenantState> {
-  const [status, usage] = await Promise.all([
-    tenantsApi.getTenantStatus(slug),
-    withUsage ? tenantsApi.getTenantUsage(slug) : undefined,
-  ]);
-  return { status, usage, at: new Date().toISOString() };
+  const status = await tenantsApi.getTenantStatus(slug);
+  return { status, at: new Date().toISOString() };
 }
