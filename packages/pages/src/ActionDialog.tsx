@@ -22,12 +22,12 @@ import {
   useRef,
   useState,
 } from 'react';
-import useBeforeUnload from 'react-use/esm/useBeforeUnload';
 import { Alert } from './Alert';
 import styles from './ActionDialog.module.css';
 import { Failure, useFailureText } from './Failure';
 import { pagesTranslationRef } from './translation';
 import { useIsSlow } from './useIsSlow';
+import { useLeaveQuestion } from './useLeaveQuestion';
 
 /** What is done after the user was asked. */
 export interface Action {
@@ -56,6 +56,9 @@ export interface Action {
    */
   onDone?: () => void;
 }
+
+/** For a button that destroys something. */
+export const DANGER = { className: styles.danger, destructive: true };
 
 // A click beside it must not lose what was typed.
 const DIALOG = {
@@ -130,9 +133,7 @@ function ActionForm(props: Action & { onClose: () => void }) {
       isOpen.current = false;
     };
   }, []);
-  // The page may also be left by itself, where another tab opens another tenant.
   const [isChanged, setChanged] = useState(false);
-  useBeforeUnload(isChanged);
   const isDisabled = props.isDisabled || (typed && text !== typed.value);
 
   const [corrections, setCorrections] = useState(0);
@@ -178,55 +179,82 @@ function ActionForm(props: Action & { onClose: () => void }) {
   }
 
   return (
-    <form
-      ref={form}
-      className={styles.form}
-      onInput={() => setChanged(true)}
-      onSubmit={onFormSubmit}
-      noValidate
-    >
-      <DialogHeader>{title}</DialogHeader>
-      <DialogBody>
-        <Flex direction="column" gap="4">
-          {texts.map(each => (
-            <Text as="p" key={each} style={{ margin: 0 }}>
-              {each}
-            </Text>
-          ))}
-          {warning && <Alert status="warning" icon description={warning} />}
-          {children}
-          {typed && (
-            <TextField
-              label={typed.label}
-              value={text}
-              onChange={setText}
-              autoComplete="off"
-            />
-          )}
-          {error && <Failure title={failed} error={error} isOfAction />}
-          <div role="status">
-            {isSlow && <Text as="p">{t('slow.doing')}</Text>}
-          </div>
-        </Flex>
-      </DialogBody>
-      <DialogFooter>
-        <Button
-          variant="secondary"
-          slot="close"
-          isDisabled={isPending && !isSlow}
-        >
-          {cancel ?? t('cancel')}
-        </Button>
-        <Button
-          type="submit"
-          className={destructive ? styles.danger : undefined}
-          destructive={destructive}
-          isPending={isPending}
-          isDisabled={isDisabled}
-        >
-          {submit}
-        </Button>
-      </DialogFooter>
-    </form>
+    <>
+      <form
+        ref={form}
+        className={styles.form}
+        onInput={() => setChanged(true)}
+        onSubmit={onFormSubmit}
+        noValidate
+      >
+        <DialogHeader>{title}</DialogHeader>
+        <DialogBody>
+          <Flex direction="column" gap="4">
+            {texts.map(each => (
+              <Text as="p" key={each} style={{ margin: 0 }}>
+                {each}
+              </Text>
+            ))}
+            {warning && <Alert status="warning" icon description={warning} />}
+            {children}
+            {typed && (
+              <TextField
+                label={typed.label}
+                value={text}
+                onChange={setText}
+                autoComplete="off"
+              />
+            )}
+            {error && <Failure title={failed} error={error} isOfAction />}
+            <div role="status">
+              {isSlow && <Text as="p">{t('slow.doing')}</Text>}
+            </div>
+          </Flex>
+        </DialogBody>
+        <DialogFooter>
+          <Button
+            variant="secondary"
+            slot="close"
+            isDisabled={isPending && !isSlow}
+          >
+            {cancel ?? t('cancel')}
+          </Button>
+          <Button
+            type="submit"
+            {...(destructive && DANGER)}
+            isPending={isPending}
+            isDisabled={isDisabled}
+          >
+            {submit}
+          </Button>
+        </DialogFooter>
+      </form>
+      <LeaveDialog isChanged={isChanged} />
+    </>
   );
+}
+
+/** Asks before the page is left while something is not saved. */
+export function LeaveDialog(props: {
+  isChanged: boolean;
+  /** What becomes of it; it is lost where nothing is said. */
+  texts?: readonly string[];
+  destructive?: boolean;
+}) {
+  const { isChanged, texts, destructive = true } = props;
+  const { t } = useTranslationRef(pagesTranslationRef);
+  const question = useLeaveQuestion(isChanged);
+  return question ? (
+    <ActionDialog
+      title={t('leave.title')}
+      texts={texts ?? [t('leave.text')]}
+      submit={t('leave.leave')}
+      cancel={t('leave.stay')}
+      destructive={destructive}
+      failed=""
+      onClose={question.stay}
+      onSubmit={async () => {}}
+      onDone={question.leave}
+    />
+  ) : null;
 }

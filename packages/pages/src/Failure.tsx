@@ -49,6 +49,9 @@ export function useFailureText(): (error: unknown) => string {
     if (status === 401) {
       return t('failure.sessionEnded');
     }
+    if (status === 413) {
+      return t('failure.tooLarge');
+    }
     if (isForeign(error)) {
       return status !== undefined && status > 501
         ? t('failure.unreachable')

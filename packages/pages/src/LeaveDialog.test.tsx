@@ -1,7 +1,6 @@
 import { renderInTestApp } from '@backstage/frontend-test-utils';
 import { act, fireEvent, screen, waitFor } from '@testing-library/react';
-import { ActionDialog } from './ActionDialog';
-import { LeaveDialog } from './LeaveDialog';
+import { ActionDialog, LeaveDialog } from './ActionDialog';
 
 /** The browser's, of which jsdom has none. */
 class Navigation extends EventTarget {
@@ -19,16 +18,7 @@ class Navigation extends EventTarget {
 it('asks before the browser goes back from something unsaved', async () => {
   const navigation = new Navigation();
   Object.assign(window, { navigation });
-  await renderInTestApp(
-    <LeaveDialog
-      isChanged
-      title="Leave?"
-      texts={[]}
-      leave="Leave"
-      stay="Stay"
-      destructive
-    />,
-  );
+  await renderInTestApp(<LeaveDialog isChanged />);
   const goBack = (path?: string) => {
     let isGone = false;
     act(() => {
@@ -49,7 +39,9 @@ it('asks before the browser goes back from something unsaved', async () => {
   expect(navigation.traverseTo).toHaveReturnedWith(true);
 });
 
-it('has the browser ask where something is typed in a dialog', async () => {
+it('asks where something is typed in a dialog, and has the browser ask', async () => {
+  const navigation = new Navigation();
+  Object.assign(window, { navigation });
   await renderInTestApp(
     <ActionDialog
       title="Delete it?"
@@ -68,4 +60,8 @@ it('has the browser ask where something is typed in a dialog', async () => {
     target: { value: 'S' },
   });
   expect(isLeft()).toBe(false);
+  act(() => expect(navigation.traverse('a')).toBe(false));
+  fireEvent.click(await screen.findByRole('button', { name: 'Stay' }));
+  await screen.findByRole('dialog', { name: 'Delete it?' });
+  expect(screen.getByRole('textbox')).toHaveValue('S');
 });

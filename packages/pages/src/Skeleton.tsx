@@ -1,4 +1,5 @@
 import { Skeleton as StockSkeleton, type SkeletonProps } from '@backstage/ui';
+import styles from './Skeleton.module.css';
 
 /** The stock one, whose colour is that of the page in the light theme, so that it can be seen. */
 export function Skeleton({ style, ...props }: SkeletonProps) {
@@ -6,6 +7,7 @@ export function Skeleton({ style, ...props }: SkeletonProps) {
     <StockSkeleton
       {...props}
       aria-hidden
+      className={styles.skeleton}
       style={{ ...style, backgroundColor: 'var(--bui-border-1)' }}
     />
   );

@@ -4,7 +4,13 @@
  * @packageDocumentation
  */
 
-export { type Action, ActionButton, ActionDialog } from './ActionDialog';
+export {
+  type Action,
+  ActionButton,
+  ActionDialog,
+  DANGER,
+  LeaveDialog,
+} from './ActionDialog';
 export { Alert } from './Alert';
 export { CopyButton } from './CopyButton';
 export { EmptyState } from './EmptyState';
@@ -18,10 +24,10 @@ export {
 export { newIdempotencyKey } from './idempotencyKey';
 export { ifThere } from './ifThere';
 export { keepFocus } from './keepFocus';
-export { LeaveDialog } from './LeaveDialog';
 export { ListFrame, SearchInput } from './ListFrame';
 export { Loaded } from './Loaded';
 export { Loading } from './Loading';
+export { Main } from './Main';
 export { MoreButton } from './MoreButton';
 export { Moment, useDay, useExactTime, useNumber } from './Moment';
 export { PageHeader } from './PageHeader';

@@ -4,7 +4,6 @@ import { Button } from '@backstage/ui';
 import { act, fireEvent, screen, waitFor } from '@testing-library/react';
 import { useState } from 'react';
 import { refusal } from './__testUtils__';
-import { Failure } from './Failure';
 import { ifThere } from './ifThere';
 import { keepFocus } from './keepFocus';
 import { ListFrame } from './ListFrame';
@@ -106,10 +105,10 @@ describe('what failed', () => {
     Element.prototype.scrollIntoView = scrolled;
     const backend = slowBackend();
     function Page() {
-      const { failure, retry, run } = useTask();
+      const { notes, run } = useTask({ offersRetry: true });
       return (
         <>
-          {failure && <Failure {...failure} onRetry={retry} />}
+          {notes}
           <Button onPress={() => run('Not done', backend.ask)}>Do it</Button>
         </>
       );

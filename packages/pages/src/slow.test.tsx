@@ -114,7 +114,7 @@ describe('a page whose backend does not answer', () => {
   it.each([
     [502, '<html>nginx</html>', /^The backend does not answer/],
     [500, '<html>nginx</html>', /proxy.* with status 500\. Try again/],
-    [413, '<html>nginx</html>', /proxy.* with status 413\. Try again/],
+    [413, '<html>nginx</html>', /Make it smaller/],
     [429, '{"message":"API rate limit"}', /proxy.* with status 429/],
     // As the gate refuses a tenant.
     [403, '{"error":"Invalid tenant"}', /^You may not do this\.$/],

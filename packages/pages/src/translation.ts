@@ -16,6 +16,12 @@ export const pagesTranslationRef = createTranslationRef({
     retry: 'Try again',
     retrying: 'Trying again…',
     cancel: 'Cancel',
+    leave: {
+      title: 'Leave without saving?',
+      text: 'What you typed is not saved. It is lost if you leave.',
+      stay: 'Stay',
+      leave: 'Leave',
+    },
     copy: {
       done: 'Copied',
       failed: 'The browser did not let the page copy.',
@@ -26,6 +32,8 @@ export const pagesTranslationRef = createTranslationRef({
       refused: 'You may not do this. {{message}}',
       foreign:
         'A proxy or the like has answered in place of the backend, with status {{status}}. Try again, or open the portal in another tab to see what it asks for: what you typed stays.',
+      tooLarge:
+        'It is larger than the backend, or a proxy in front of it, takes. Make it smaller.',
       sessionEnded:
         'Your session has ended. Sign in again in another tab and try again here: what you typed stays.',
       signIn: 'Sign in again',

@@ -1,5 +1,6 @@
 import { useContent } from '@backstage/core-components';
 import { NotFoundErrorPage } from '@backstage/frontend-plugin-api';
+import { Main } from '@internal/pages';
 import { Route, Routes } from 'react-router-dom';
 import { EditorPage } from './editor/EditorPage';
 import { ComparePage } from './history/ComparePage';
@@ -13,7 +14,7 @@ import { TrashPage } from './list/TrashPage';
 export function MockupsPage() {
   const { contentRef } = useContent();
   return (
-    <main ref={contentRef} tabIndex={-1}>
+    <Main ref={contentRef}>
       <Routes>
         <Route path="/" element={<MockupList />} />
         <Route path="/trash" element={<TrashPage />} />
@@ -27,6 +28,6 @@ export function MockupsPage() {
         />
         <Route path="*" element={<NotFoundErrorPage />} />
       </Routes>
-    </main>
+    </Main>
   );
 }

@@ -52,6 +52,7 @@ function TagDialog(props: Edit & { onClose: () => void }) {
     if (!isWithin(tag, TAG)) {
       return false;
     }
+    setConflict(false);
     try {
       const { version: saved, etag } = await api.updateVersion(
         version.mockupId,

@@ -289,6 +289,10 @@ describe('the versions of a mockup', () => {
       'Somebody has saved meanwhile',
     );
     expect(api.listVersions).toHaveBeenCalledTimes(2);
+    api.updateVersion.mockRejectedValueOnce(new TypeError('Failed to fetch'));
+    await userEvent.click(await button('Save tag'));
+    expect(await screen.findByText(/does not answer/)).toBeVisible();
+    expect(screen.getAllByRole('alert')).toHaveLength(1);
     await userEvent.click(await button('Save tag'));
     await screen.findByText('The tag second was saved.');
     expect(api.updateVersion).toHaveBeenLastCalledWith(

@@ -14,8 +14,9 @@ import {
   mockupDeletePermission,
   mockupUpdatePermission,
 } from 'backstage-plugin-mockup-common';
-import { useEffect, useRef, useState } from 'react';
+import { useRef, useState } from 'react';
 import useAsync from 'react-use/esm/useAsync';
+import useIntersection from 'react-use/esm/useIntersection';
 import { mockupApiRef } from '../api';
 import { LayoutThumbnail } from '../components/LayoutThumbnail';
 import { MockupCard } from '../components/MockupCard';
@@ -104,7 +105,11 @@ function Actions(props: {
 function Thumbnail({ id }: { id: string }) {
   const mockupApi = useApi(mockupApiRef);
   const room = useRef<HTMLDivElement>(null);
-  const isSeen = useSeen(room);
+  const near = useIntersection(room, { rootMargin: '200px' });
+  // It stays, and where the browser cannot tell it is read at once.
+  const wasSeen = useRef(typeof IntersectionObserver === 'undefined');
+  wasSeen.current ||= near?.isIntersecting === true;
+  const isSeen = wasSeen.current;
   const { value: items, loading } = useAsync(async () => {
     if (!isSeen) {
       return undefined;
@@ -122,27 +127,4 @@ function Thumbnail({ id }: { id: string }) {
       )}
     </div>
   );
-}
-
-/** Whether an element has come near to what is visible. */
-function useSeen(room: React.RefObject<HTMLElement>): boolean {
-  const [isSeen, setSeen] = useState(
-    () => typeof IntersectionObserver === 'undefined',
-  );
-  useEffect(() => {
-    if (isSeen || !room.current) {
-      return undefined;
-    }
-    const observer = new IntersectionObserver(
-      entries => {
-        if (entries.some(each => each.isIntersecting)) {
-          setSeen(true);
-        }
-      },
-      { rootMargin: '200px' },
-    );
-    observer.observe(room.current);
-    return () => observer.disconnect();
-  }, [isSeen, room]);
-  return isSeen;
 }

@@ -1,7 +1,5 @@
 import { mockApis, renderInTestApp } from '@backstage/frontend-test-utils';
 import { identityApiRef } from '@backstage/frontend-plugin-api';
-import { AuthorizeResult } from '@backstage/plugin-permission-common';
-import { permissionApiRef } from '@backstage/plugin-permission-react';
 import { catalogApiRef } from '@backstage/plugin-catalog-react';
 import { catalogApiMock } from '@backstage/plugin-catalog-react/testUtils';
 import { screen, waitFor, within } from '@testing-library/react';
@@ -15,6 +13,7 @@ import {
   refusal,
   seriousProblems,
 } from '../__testUtils__/mockups';
+import { permissions } from '../__testUtils__/render';
 import { mockupApiRef } from '../api';
 import { MockupsPage } from '../MockupsPage';
 import { rootRouteRef } from '../routes';
@@ -35,17 +34,7 @@ const render = (
         [mockupApiRef, api as unknown as MockupApi],
         [catalogApiRef, catalogApiMock()],
         [identityApiRef, mockApis.identity({ userEntityRef: ANNA })],
-        [
-          permissionApiRef,
-          mockApis.permission({
-            authorize: () => {
-              if (typeof allows !== 'boolean') {
-                throw allows;
-              }
-              return allows ? AuthorizeResult.ALLOW : AuthorizeResult.DENY;
-            },
-          }),
-        ],
+        permissions(allows),
       ],
       mountedRoutes: { '/': rootRouteRef },
       initialRouteEntries: [at],
@@ -320,6 +309,15 @@ describe('the actions of a mockup', () => {
     expect(await link('Start')).toBeVisible();
     expect(screen.queryByRole('alert')).toBeNull();
     expect(screen.getByText(/“Start” is back/)).toBeVisible();
+  });
+
+  it('are done once, however often that is asked for', async () => {
+    const api = mockApi(mockupOf('Start'));
+    api.deleteMockup.mockReturnValue(new Promise(() => {}));
+    await render(api);
+    await act('Start', /Move to the trash/);
+    await act('Start', /Move to the trash/);
+    expect(api.deleteMockup).toHaveBeenCalledTimes(1);
   });
 
   it('are done where the answer to the first attempt was lost', async () => {

@@ -19,14 +19,12 @@ import {
 import { RiAddLine, RiDeleteBinLine, RiMore2Line } from '@remixicon/react';
 import {
   Alert,
-  Failure,
   ifThere,
   ListFrame,
   newIdempotencyKey,
   PageHeader,
   SearchInput,
   SelectedActions,
-  SlowNote,
   useLaterFocus,
   useListQuery,
   useSelection,
@@ -65,7 +63,7 @@ export function MockupList() {
   >();
   const close = () => setAsked(undefined);
   const [notice, setNotice] = useState<{ text: string; undo?: () => void }>();
-  const { isPending, failure, retry, run } = useTask();
+  const { isPendingOf, notes, run } = useTask({ offersRetry: true });
   const [status, focusStatus] = useLaterFocus<HTMLDivElement>();
   const trashHref = useRouteRef(trashRouteRef)?.();
   const mayCreate = useMay({ permission: mockupCreatePermission });
@@ -78,9 +76,9 @@ export function MockupList() {
   const selection = useSelection(mockups.value?.items ?? [], ({ id }) => id);
   const chosen = selection.chosen.length;
 
-  function attempt(failed: string, work: () => Promise<void>) {
+  function attempt(failed: string, work: () => Promise<void>, of?: string) {
     setNotice(undefined);
-    return run(failed, work);
+    return run(failed, work, of);
   }
 
   function trash({ id, name }: Mockup) {
@@ -93,11 +91,12 @@ export function MockupList() {
         setNotice({ text: t('list.done.restored', { name }) });
       });
     };
-    return attempt(t('list.failedTo.trash', { name }), async () => {
+    const work = async () => {
       await ifThere(mockupApi.deleteMockup(id));
       mockups.retry();
       setNotice({ text: t('list.done.trashed', { name }), undo });
-    });
+    };
+    return attempt(t('list.failedTo.trash', { name }), work, id);
   }
 
   function save(file: () => Promise<Response>, fileName: string) {
@@ -107,6 +106,9 @@ export function MockupList() {
   }
 
   function act(action: MockupAction, mockup: Mockup) {
+    if (isPendingOf(mockup.id)) {
+      return;
+    }
     if (action === 'trash') {
       trash(mockup);
     } else if (action === 'export') {
@@ -184,8 +186,7 @@ export function MockupList() {
           <div role="status" ref={status} tabIndex={-1}>
             {notice && <Notice {...notice} />}
           </div>
-          <SlowNote isPending={isPending} />
-          {failure && <Failure {...failure} onRetry={retry} />}
+          {notes}
           <SelectedActions
             selection={selection}
             nameOf={({ name }) => name}

@@ -14,14 +14,12 @@ import {
 import {
   Alert,
   ActionDialog,
-  Failure,
   ifThere,
   ListFrame,
   Moment,
   PageHeader,
   SearchInput,
   SelectedActions,
-  SlowNote,
   useLaterFocus,
   useListQuery,
   useSelection,
@@ -39,7 +37,6 @@ import { useMay } from '../components/useMay';
 import { rootRouteRef } from '../routes';
 import { mockupTranslationRef } from '../translation';
 import rows from '../components/rows.module.css';
-import styles from './TrashPage.module.css';
 import type { Choice } from './ListedMockup';
 import { restoreMockup } from './restoreMockup';
 import { PAGE_SIZE } from './useMockups';
@@ -63,7 +60,7 @@ export function TrashPage() {
   const [purging, setPurging] = useState<TrashedMockup>();
   const [notice, setNotice] = useState('');
   const [status, focusStatus] = useLaterFocus<HTMLDivElement>();
-  const { isPending, isPendingOf, failure, retry, run } = useTask();
+  const { isPendingOf, notes, run } = useTask({ offersRetry: true });
 
   const selection = useSelection(trash.value?.items ?? [], ({ id }) => id);
   const chosen = selection.chosen.length;
@@ -104,8 +101,7 @@ export function TrashPage() {
           <div role="status" ref={status} tabIndex={-1}>
             {notice && <Alert status="success" icon title={notice} />}
           </div>
-          <SlowNote isPending={isPending} />
-          {failure && <Failure {...failure} onRetry={retry} />}
+          {notes}
           <SelectedActions
             selection={selection}
             nameOf={({ name }) => name}
@@ -247,7 +243,7 @@ function TrashRow(props: {
         <Button
           variant="tertiary"
           size="small"
-          className={styles.danger}
+          destructive
           isDisabled={isRefused}
           aria-label={t('list.purge.open', { name })}
           onPress={onPurge}

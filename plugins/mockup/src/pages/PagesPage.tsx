@@ -9,6 +9,7 @@ import { ButtonLink, Container, Link, Text } from '@backstage/ui';
 import {
   EmptyState,
   Loaded,
+  Main,
   PageHeader,
   UnreadPage,
   useRead,
@@ -25,7 +26,7 @@ import styles from './pages.module.css';
 export function PagesPage() {
   const { contentRef } = useContent();
   return (
-    <main ref={contentRef} tabIndex={-1}>
+    <Main ref={contentRef}>
       <Routes>
         <Route path="/" element={<PageList />} />
         <Route path="/:path" element={<PublishedPage />} />
@@ -35,7 +36,7 @@ export function PagesPage() {
         />
         <Route path="*" element={<NotFoundErrorPage />} />
       </Routes>
-    </main>
+    </Main>
   );
 }
 

@@ -6,11 +6,9 @@ import {
 import { usePermission } from '@backstage/plugin-permission-react';
 import { Badge, Button, Link, Text } from '@backstage/ui';
 import {
-  Failure,
   ifThere,
   Moment,
   ReadFailure,
-  SlowNote,
   useRead,
   useTask,
 } from '@internal/pages';
@@ -49,7 +47,7 @@ export function usePublishing(
     version: Named;
     page?: PublishedPage;
   }>();
-  const { isPending, isPendingOf, failure, run } = useTask();
+  const { isPendingOf, notes, run } = useTask();
   const pages = (read.value ?? []).filter(isPublished);
 
   const change = async (
@@ -77,7 +75,8 @@ export function usePublishing(
 
   /** What to do with a version: the first page is asked for, a later version takes its place. */
   const actionOf = (version: Version): ReactNode => {
-    const [page, ...others] = pages;
+    // Where there are several, one is chosen by its path.
+    const page = pages.length === 1 ? pages[0] : undefined;
     const title = titleOf(version);
     if (pages.some(each => each.publication.versionId === version.id)) {
       return <Badge size="small">{t('pages.publish.shown')}</Badge>;
@@ -88,21 +87,13 @@ export function usePublishing(
         variant="secondary"
         isPending={isPendingOf(version.id)}
         aria-label={
-          page && others.length === 0
+          page
             ? t('pages.publish.putOpen', { title, path: page.path })
             : t('pages.publish.open', { title })
         }
-        onPress={() =>
-          page && others.length === 0
-            ? putOn(version, page)
-            : setAsked({ version })
-        }
+        onPress={() => (page ? putOn(version, page) : setAsked({ version }))}
       >
-        {t(
-          page && others.length === 0
-            ? 'pages.publish.put'
-            : 'pages.publish.button',
-        )}
+        {t(page ? 'pages.publish.put' : 'pages.publish.button')}
       </Button>
     ) : null;
   };
@@ -112,8 +103,7 @@ export function usePublishing(
     /** The pages that the mockup has. */
     overview: (
       <>
-        <SlowNote isPending={isPending} />
-        {failure && <Failure {...failure} />}
+        {notes}
         <ReadFailure title={t('pages.publishedFailed')} state={read} />
         {pages.length > 0 && (
           <ul className={rows.rows} aria-label={t('pages.published')}>

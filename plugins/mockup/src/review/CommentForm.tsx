@@ -1,9 +1,10 @@
 import { useTranslationRef } from '@backstage/frontend-plugin-api';
 import { Button, Select } from '@backstage/ui';
+import { LeaveDialog } from '@internal/pages';
 import { type LayoutItem, MOCKUP_LIMITS } from 'backstage-plugin-mockup-common';
 import { useMemo, useState } from 'react';
-import { LeaveDialog } from '../components/LeaveDialog';
 import { isWithin, LimitedField } from '../components/LimitedField';
+import { useWords } from '../history/difference/useWords';
 import { mockupTranslationRef } from '../translation';
 import styles from './review.module.css';
 
@@ -20,14 +21,14 @@ const TEXT = { most: MOCKUP_LIMITS.comment, isRequired: true };
 /** What the user says, of what they choose. */
 export function CommentForm(props: {
   items: readonly LayoutItem[];
-  nameOf: (item: LayoutItem) => string;
   chosen: string | undefined;
   onChoose: (item: string | undefined) => void;
   isPending: boolean;
   /** Returns whether it is saved. */
   onSubmit: (text: string) => Promise<boolean>;
 }) {
-  const { items, nameOf, chosen, onChoose, isPending, onSubmit } = props;
+  const { items, chosen, onChoose, isPending, onSubmit } = props;
+  const { nameOfItem } = useWords();
   const { t } = useTranslationRef(mockupTranslationRef);
   const [text, setText] = useState('');
   const [isAsked, setAsked] = useState(false);
@@ -36,9 +37,9 @@ export function CommentForm(props: {
       { id: WHOLE, label: t('review.whole') },
       ...items
         .filter(isCommentable)
-        .map(item => ({ id: item.i, label: nameOf(item) })),
+        .map(item => ({ id: item.i, label: nameOfItem(item) })),
     ],
-    [items, nameOf, t],
+    [items, nameOfItem, t],
   );
   return (
     <>
@@ -76,7 +77,7 @@ export function CommentForm(props: {
           {t('review.submit')}
         </Button>
       </form>
-      <LeaveDialog isChanged={text.trim() !== ''} isDrafted={false} />
+      <LeaveDialog isChanged={text.trim() !== ''} />
     </>
   );
 }

@@ -3,13 +3,13 @@ import { Button, Text } from '@backstage/ui';
 import { EmptyState, Moment } from '@internal/pages';
 import type { LayoutItem, MockupComment } from 'backstage-plugin-mockup-common';
 import { Person } from '../components/Person';
+import { useWords } from '../history/difference/useWords';
 import { mockupTranslationRef } from '../translation';
 import styles from './review.module.css';
 
 interface CommentListProps {
   comments: readonly MockupComment[];
   items: readonly LayoutItem[];
-  nameOf: (item: LayoutItem) => string;
   mayDelete: (comment: MockupComment) => boolean;
   isPendingOf: (id: string) => boolean;
   onChoose: (item: string) => void;
@@ -52,7 +52,8 @@ function List(props: CommentListProps) {
 }
 
 function Comment(props: CommentListProps & { comment: MockupComment }) {
-  const { comment, items, nameOf, mayDelete, isPendingOf } = props;
+  const { comment, items, mayDelete, isPendingOf } = props;
+  const { nameOfItem } = useWords();
   const { onChoose, onResolve, onDelete } = props;
   const { item: itemId, text, author, createdAt, resolvedBy } = comment;
   const { t } = useTranslationRef(mockupTranslationRef);
@@ -87,7 +88,7 @@ function Comment(props: CommentListProps & { comment: MockupComment }) {
             variant="tertiary"
             onPress={() => onChoose(item.i)}
           >
-            {t('review.aboutItem', { item: nameOf(item) })}
+            {t('review.aboutItem', { item: nameOfItem(item) })}
           </Button>
         )}
         <Button

@@ -7,11 +7,9 @@ import {
 import { usePermission } from '@backstage/plugin-permission-react';
 import { ButtonLink, Container, Flex, Text } from '@backstage/ui';
 import {
-  Failure,
   ifThere,
   newIdempotencyKey,
   PageHeader,
-  SlowNote,
   useLaterFocus,
   useTask,
 } from '@internal/pages';
@@ -76,7 +74,7 @@ function Comments(props: { read: ReadMockup; loaded: MockupComment[] }) {
   const [idempotencyKey, setIdempotencyKey] = useState(newIdempotencyKey);
   const [said, setSaid] = useState('');
   const [status, focusStatus] = useLaterFocus<HTMLDivElement>();
-  const { isPending, isPendingOf, failure, run } = useTask();
+  const { isPending, isPendingOf, notes, run } = useTask();
   const layout = mockup.latestVersion?.layoutData ?? NO_ITEMS;
   const items = useMemo(
     () => allItems(layout).map(({ item }) => item),
@@ -192,11 +190,9 @@ function Comments(props: { read: ReadMockup; loaded: MockupComment[] }) {
             <div role="status" ref={status} tabIndex={-1}>
               {said && <Text as="p">{said}</Text>}
             </div>
-            <SlowNote isPending={isPending} />
-            {failure && <Failure {...failure} />}
+            {notes}
             <CommentForm
               items={items}
-              nameOf={nameOfItem}
               chosen={chosen}
               onChoose={setChosen}
               isPending={isPending}
@@ -205,7 +201,6 @@ function Comments(props: { read: ReadMockup; loaded: MockupComment[] }) {
             <CommentList
               comments={comments}
               items={items}
-              nameOf={nameOfItem}
               mayDelete={({ author }) => mayDelete || author === me}
               isPendingOf={isPendingOf}
               onChoose={setChosen}

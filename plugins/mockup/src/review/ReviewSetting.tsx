@@ -1,7 +1,7 @@
 import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
 import { usePermission } from '@backstage/plugin-permission-react';
 import { Checkbox, Text } from '@backstage/ui';
-import { Failure, Loaded, SlowNote, useRead, useTask } from '@internal/pages';
+import { Loaded, useRead, useTask } from '@internal/pages';
 import { mockupReviewRequirePermission } from 'backstage-plugin-mockup-common';
 import { useState } from 'react';
 import { mockupApiRef } from '../api';
@@ -18,12 +18,15 @@ export function ReviewSetting() {
     async () => (allowed ? api.getSettings() : undefined),
     [api, allowed],
   );
-  const { isPending, failure, run } = useTask();
+  const { isPending, notes, run } = useTask();
   const [said, setSaid] = useState('');
   if (!allowed) {
     return null;
   }
   const decide = async (reviewRequired: boolean) => {
+    if (isPending) {
+      return;
+    }
     await run(t('review.failedTo.settings'), async () => {
       await api.updateSettings({ reviewRequired });
       setSaid(t(reviewRequired ? 'review.require.on' : 'review.require.off'));
@@ -40,8 +43,7 @@ export function ReviewSetting() {
         )}
       </Loaded>
       <div role="status">{said && <Text as="p">{said}</Text>}</div>
-      <SlowNote isPending={isPending} />
-      {failure && <Failure {...failure} />}
+      {notes}
     </>
   );
 }

@@ -1,9 +1,4 @@
-import { mockApis, renderInTestApp } from '@backstage/frontend-test-utils';
-import { identityApiRef } from '@backstage/frontend-plugin-api';
-import { catalogApiRef } from '@backstage/plugin-catalog-react';
-import { catalogApiMock } from '@backstage/plugin-catalog-react/testUtils';
-import { AuthorizeResult } from '@backstage/plugin-permission-common';
-import { permissionApiRef } from '@backstage/plugin-permission-react';
+import { renderInTestApp } from '@backstage/frontend-test-utils';
 import { act, screen, waitFor, within } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
 import type {
@@ -13,7 +8,6 @@ import type {
   MockupCreateOptions,
   ReadyVersion,
 } from 'backstage-plugin-mockup-common';
-import { Route, Routes } from 'react-router-dom';
 import { componentThatShows } from '../__testUtils__/components';
 import {
   itemOf,
@@ -22,11 +16,8 @@ import {
   refusal,
   seriousProblems,
 } from '../__testUtils__/mockups';
+import { renderPortal } from '../__testUtils__/render';
 import { mockupApiRef } from '../api';
-import { mockupComponentsApiRef } from '../components/registry/MockupComponentBlueprint';
-import { MockupsPage } from '../MockupsPage';
-import { PagesPage } from '../pages/PagesPage';
-import { pagesRouteRef, rootRouteRef } from '../routes';
 import { OtherEditors } from './OtherEditors';
 
 const ME = 'user:default/test';
@@ -70,10 +61,10 @@ class Backend {
       async (
         _: string,
         request: CreateCommentRequest,
-        _options?: MockupCreateOptions,
+        options?: MockupCreateOptions,
       ) => ({
         ...request,
-        id: `new ${request.text}`,
+        id: `new ${options?.idempotencyKey}`,
         mockupId: this.mockup.id,
         author: ME,
         createdAt: AT,
@@ -117,34 +108,8 @@ class Backend {
   }
 
   render(at: string) {
-    return renderInTestApp(
-      <Routes>
-        <Route path="/pages/*" element={<PagesPage />} />
-        <Route path="/mockups/*" element={<MockupsPage />} />
-        <Route
-          path="/editing"
-          element={<OtherEditors mockupId={this.mockup.id} />}
-        />
-      </Routes>,
-      {
-        apis: [
-          [mockupApiRef, this.api as unknown as MockupApi],
-          [mockupComponentsApiRef, COMPONENTS],
-          [catalogApiRef, catalogApiMock({ entities: [] })],
-          [identityApiRef, mockApis.identity({ userEntityRef: ME })],
-          [
-            permissionApiRef,
-            mockApis.permission({
-              authorize: this.may
-                ? AuthorizeResult.ALLOW
-                : AuthorizeResult.DENY,
-            }),
-          ],
-        ],
-        mountedRoutes: { '/mockups': rootRouteRef, '/pages': pagesRouteRef },
-        initialRouteEntries: [at],
-      },
-    );
+    const { api, may: allows } = this;
+    return renderPortal({ at, api, components: COMPONENTS, allows, user: ME });
   }
 
   renderComments() {
@@ -366,6 +331,8 @@ describe('a tenant', () => {
     act(() => box.click());
     act(() => jest.advanceTimersByTime(5_000));
     expect(screen.getByText(/has not answered yet/)).toBeVisible();
+    act(() => box.click());
+    expect(backend.api.updateSettings).toHaveBeenCalledTimes(1);
   });
 
   it('demands a review where somebody who may decides so', async () => {
@@ -393,7 +360,9 @@ describe('a tenant', () => {
 describe('an editor', () => {
   it('says who else has the mockup open', async () => {
     const backend = new Backend();
-    await backend.render('/editing');
+    await renderInTestApp(<OtherEditors mockupId={backend.mockup.id} />, {
+      apis: [[mockupApiRef, backend.api as unknown as MockupApi]],
+    });
     const status = await screen.findByText(/have this mockup open, too/);
     expect(within(status).getByText(/peter/)).toBeVisible();
     expect(backend.api.announceEditor).toHaveBeenCalledWith(backend.mockup.id);

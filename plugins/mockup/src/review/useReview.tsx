@@ -1,14 +1,7 @@
 import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
 import { usePermission } from '@backstage/plugin-permission-react';
 import { Badge, Button, Text } from '@backstage/ui';
-import {
-  Failure,
-  ifThere,
-  ReadFailure,
-  SlowNote,
-  useRead,
-  useTask,
-} from '@internal/pages';
+import { ifThere, ReadFailure, useRead, useTask } from '@internal/pages';
 import {
   mockupReviewPermission,
   type Version,
@@ -29,7 +22,7 @@ export function useReview(mockupId: string, onSaid: (text: string) => void) {
     resourceRef: mockupId,
   });
   const read = useRead(async () => api.getReview(mockupId), [api, mockupId]);
-  const { isPending, isPendingOf, failure, run } = useTask();
+  const { isPendingOf, notes, run } = useTask();
 
   const mark = async (version: Version, isReady: boolean) => {
     const title = titleOf(version);
@@ -88,8 +81,7 @@ export function useReview(mockupId: string, onSaid: (text: string) => void) {
           </Text>
         )}
         <ReadFailure title={t('review.ready.failed')} state={read} />
-        <SlowNote isPending={isPending} />
-        {failure && <Failure {...failure} />}
+        {notes}
       </>
     ),
   };

@@ -1,4 +1,5 @@
 import { useContent } from '@backstage/core-components';
+import { Main } from '@internal/pages';
 import { Route, Routes } from 'react-router-dom';
 import { TenantList } from './list/TenantList';
 import { TenantPage } from './tenant/TenantPage';
@@ -7,11 +8,11 @@ import { TenantPage } from './tenant/TenantPage';
 export function TenantsPage() {
   const { contentRef } = useContent();
   return (
-    <main ref={contentRef} tabIndex={-1}>
+    <Main ref={contentRef}>
       <Routes>
         <Route path="/" element={<TenantList />} />
         <Route path="/:slug/*" element={<TenantPage />} />
       </Routes>
-    </main>
+    </Main>
   );
 }

@@ -6,10 +6,8 @@ import {
 import { Button, Flex } from '@backstage/ui';
 import {
   ActionDialog,
-  Failure,
   ifThere,
   ListFrame,
-  SlowNote,
   statusOf,
   useLaterFocus,
   useListQuery,
@@ -47,7 +45,7 @@ export function MembersTab({ slug }: { slug: string }) {
     [identityApi],
   );
   const [question, setQuestion] = useState<Question>();
-  const { isPending, isPendingOf, failure, run } = useTask();
+  const { isPendingOf, notes, run } = useTask();
   const [announcement, setAnnouncement] = useState('');
   const [heading, focusHeading] = useLaterFocus<HTMLHeadingElement>();
   const adding = useRef<HTMLDivElement>(null);
@@ -121,8 +119,7 @@ export function MembersTab({ slug }: { slug: string }) {
             />
           </div>
         )}
-        <SlowNote isPending={isPending} />
-        {failure && <Failure {...failure} />}
+        {notes}
         <ListFrame
           state={members}
           query={query}

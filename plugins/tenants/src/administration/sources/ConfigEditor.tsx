@@ -9,6 +9,7 @@ import {
   useExactTime,
   useFocusPassedOn,
   useIsSlow,
+  useTask,
 } from '@internal/pages';
 import type {
   ReadCatalogConfig,
@@ -53,8 +54,7 @@ export function ConfigEditor(props: {
   const [base, setBase] = useState(props.config);
   const [text, setText] = useState(() => toText(props.config));
   const [theirs, setTheirs] = useState<ReadCatalogConfig>();
-  const [isPending, setIsPending] = useState(false);
-  const [error, setError] = useState<unknown>();
+  const { isPending, failure, forget, run } = useTask();
   const isSlow = useIsSlow(isPending);
   const [announcement, setAnnouncement] = useState('');
   const [isTyping, setTyping] = useState(false);
@@ -62,12 +62,13 @@ export function ConfigEditor(props: {
 
   const parsed = parseText(text);
   const isChanged = text !== toText(base);
-  const refusal = statusOf(error) === 400 ? messageOf(error) : undefined;
+  const refusal =
+    statusOf(failure?.error) === 400 ? messageOf(failure?.error) : undefined;
   const refusedLocation = refusal ? locationIn(refusal) : undefined;
 
   const edit = (next: SetStateAction<string>, said = '') => {
     setText(next);
-    setError(undefined);
+    forget();
     setAnnouncement(said);
   };
   const startFrom = (next: ReadCatalogConfig) => {
@@ -81,15 +82,13 @@ export function ConfigEditor(props: {
       return;
     }
     const { config } = parsed;
-    setIsPending(true);
-    setError(undefined);
     setAnnouncement('');
-    try {
+    await run(t('sources.save.failed'), async () => {
       const saved = await tenantsApi
         .putCatalogConfig(slug, config, { ifMatch })
-        .catch(async failure => {
-          if (statusOf(failure) !== 412) {
-            throw failure;
+        .catch(async error => {
+          if (statusOf(error) !== 412) {
+            throw error;
           }
           const now = await tenantsApi.getCatalogConfig(slug);
           // Otherwise it was this page: saved, but the answer was lost on its way.
@@ -110,11 +109,7 @@ export function ConfigEditor(props: {
         t('sources.save.saved'),
       );
       onSaved(saved);
-    } catch (failure) {
-      setError(failure);
-    } finally {
-      setIsPending(false);
-    }
+    });
   };
 
   return (
@@ -204,9 +199,9 @@ export function ConfigEditor(props: {
         />
       )}
       <div className={isChanged ? styles.unsaved : undefined}>
-        {error !== undefined && (
+        {failure && (
           <div className={styles.refusal}>
-            <Failure title={t('sources.save.failed')} error={error} />
+            <Failure {...failure} />
           </div>
         )}
         <div role="status" className={styles.said}>
@@ -235,14 +230,7 @@ export function ConfigEditor(props: {
           </Buttons>
         )}
       </div>
-      <LeaveDialog
-        isChanged={isChanged || isTyping}
-        title={t('sources.leave.title')}
-        texts={[t('sources.leave.text')]}
-        leave={t('sources.leave.leave')}
-        stay={t('sources.leave.stay')}
-        destructive
-      />
+      <LeaveDialog isChanged={isChanged || isTyping} />
     </Flex>
   );
 

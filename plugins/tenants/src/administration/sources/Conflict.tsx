@@ -1,11 +1,10 @@
 import { useTranslationRef } from '@backstage/frontend-plugin-api';
 import { Button, Flex, Text } from '@backstage/ui';
-import { Alert, useFocusPassedOn } from '@internal/pages';
+import { Alert, DANGER, useFocusPassedOn } from '@internal/pages';
 import type { ReadCatalogConfig } from 'backstage-plugin-tenants-common';
 import { diffLines } from 'diff';
 import { useEffect } from 'react';
 import { tenantsTranslationRef } from '../../translation';
-import shared from '../administration.module.css';
 import { toText } from './configText';
 import styles from './sources.module.css';
 
@@ -78,8 +77,7 @@ export function Conflict(props: {
             </Button>
             <Button
               size="small"
-              className={shared.danger}
-              destructive
+              {...DANGER}
               isDisabled={!canSave}
               onPress={onOverwrite}
               isPending={isPending}

@@ -35,7 +35,6 @@ export const sourcesMessages = {
     lastError: 'Last failure, {{at}}: {{error}}',
     paused_by:
       'Paused by {{by}}. What you save takes effect when it is resumed.',
-    stale: 'The state could not be refreshed: {{error}}',
   },
   errors: {
     next: 'Next try:',
@@ -92,12 +91,6 @@ export const sourcesMessages = {
     failed: 'Not saved',
     wasSaved: 'Last saved by {{by}}, {{at}}',
     never: 'Nothing has been saved yet',
-  },
-  leave: {
-    title: 'Leave without saving?',
-    text: 'The sources that you typed are not saved. They are lost if you leave.',
-    stay: 'Stay',
-    leave: 'Leave',
   },
   conflict: {
     title: '{{by}} has changed the configuration since you have read it',

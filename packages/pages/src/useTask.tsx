@@ -1,7 +1,13 @@
 import { useState } from 'react';
+import { Failure } from './Failure';
+import { SlowNote } from './SlowNote';
 
-/** Something that the user has asked for: whether it is under way, and how it failed last. */
-export function useTask() {
+/**
+ * Something that the user has asked for: whether it is under way, and how it failed last.
+ *
+ * @param options.offersRetry - whether the notes have a button that tries it again
+ */
+export function useTask(options: { offersRetry?: boolean } = {}) {
   const [pending, setPending] = useState<readonly { of?: string }[]>([]);
   const [failed, setFailed] = useState<{
     failure: { title: string; error: unknown; isRetrying: boolean };
@@ -49,14 +55,26 @@ export function useTask() {
     }
   }
 
+  const isPending = pending.length > 0;
+  /** Nothing once something else is tried, or it is done. */
+  const failure = failed && { ...failed.failure, isOfAction: true };
   return {
-    isPending: pending.length > 0,
+    isPending,
     /** Whether it is about this. A button that shows it keeps the focus; a disabled one does not. */
     isPendingOf: (of: string) => pending.some(each => each.of === of),
-    /** For `Failure`; nothing once something else is tried, or it is done. */
-    failure: failed && { ...failed.failure, isOfAction: true },
-    /** Does what has failed last once more. */
-    retry: failed?.retry,
+    failure,
+    /** Says that it takes long, or how it has failed. */
+    notes: (
+      <>
+        <SlowNote isPending={isPending} />
+        {failure && (
+          <Failure
+            {...failure}
+            onRetry={options.offersRetry ? failed.retry : undefined}
+          />
+        )}
+      </>
+    ),
     forget: () => setFailed(undefined),
     run,
   };
