@@ -1,7 +1,11 @@
 import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
 import { Button, VisuallyHidden } from '@backstage/ui';
 import { Alert, Failure } from '@internal/pages';
-import { allItems, type LayoutItem } from 'backstage-plugin-mockup-common';
+import {
+  allItems,
+  isEqualJson,
+  type LayoutItem,
+} from 'backstage-plugin-mockup-common';
 import {
   type ComponentProps,
   useCallback,
@@ -9,7 +13,7 @@ import {
   useRef,
   useState,
 } from 'react';
-import { boxOf, readingOrder } from '../components/grid';
+import { readingOrder } from '../components/grid';
 import { LeaveDialog } from '../components/LeaveDialog';
 import {
   type MockupComponent,
@@ -30,7 +34,7 @@ import {
   pasted,
   toClipboardText,
 } from './model/clipboard';
-import { isSameContent, type Saved } from './model/content';
+import type { Saved } from './model/content';
 import { levelItems, selectedItems } from './model/editorReducer';
 import { bottomOf } from './model/grid';
 import { containersTo, itemsAt, type Level } from './model/levels';
@@ -65,11 +69,10 @@ export function Editor(props: {
   const { mockupId, opened, drafts, isReadOnly } = props;
   const { t } = useTranslationRef(mockupTranslationRef);
   const components = useApi(mockupComponentsApiRef).list();
-  const { nameOfItem: titleOf } = useWords();
-  const labelOf = useLabelOf(titleOf);
+  const { nameOfItem } = useWords();
   const { state, dispatch, said, announce } = useEditor(
     () => opened.content,
-    titleOf,
+    nameOfItem,
   );
   const [view, setView] = useState<View>('edit');
   const [offered, setOffered] = useState(props.offered);
@@ -88,7 +91,7 @@ export function Editor(props: {
     new Set(allItems(content.items).map(({ item }) => item.i));
 
   const isChanged = useMemo(
-    () => !isSameContent(content, saved.content),
+    () => !isEqualJson(content, saved.content),
     [content, saved],
   );
   const draft = offered.at(0);
@@ -319,14 +322,12 @@ export function Editor(props: {
             <div className={styles.middle}>
               <Levels
                 containers={containersTo(content.items, level)}
-                titleOf={titleOf}
                 onOpen={enter}
               />
               <Canvas
                 state={state}
                 dispatch={dispatch}
                 isReadOnly={isReadOnly}
-                labelOf={labelOf}
                 dragged={dragged}
                 onDrop={(item, into) => {
                   setDragged(undefined);
@@ -347,8 +348,6 @@ export function Editor(props: {
             ref={inspector}
             state={state}
             dispatch={dispatch}
-            components={components}
-            titleOf={titleOf}
             isReadOnly={isReadOnly}
             onEnter={enter}
             onClose={id => setFocusRequest({ id })}
@@ -372,7 +371,6 @@ export function Editor(props: {
           {view === 'phone' && !isReadOnly && (
             <PhoneOrder
               items={content.items}
-              titleOf={titleOf}
               onSaid={announce}
               onChange={next =>
                 dispatch({
@@ -418,7 +416,6 @@ export function Editor(props: {
           theirs={conflict}
           isPending={saving.isPending}
           failure={failure()}
-          titleOf={titleOf}
           onTakeTheirs={() => {
             saving.startFrom(conflict);
             dispatch({ type: 'replace', content: conflict.content });
@@ -453,22 +450,5 @@ export function Editor(props: {
         </div>
       </VisuallyHidden>
     </div>
-  );
-}
-
-function useLabelOf(titleOf: (item: LayoutItem) => string) {
-  const { t } = useTranslationRef(mockupTranslationRef);
-  return useCallback(
-    (item: LayoutItem) => {
-      const { x, y, w, h } = boxOf(item);
-      return t('editor.canvas.item', {
-        title: titleOf(item),
-        x: String(x + 1),
-        y: String(y + 1),
-        w: String(w),
-        h: String(h),
-      });
-    },
-    [titleOf, t],
   );
 }

@@ -1,18 +1,12 @@
 import { useRouteRef, useTranslationRef } from '@backstage/frontend-plugin-api';
-import {
-  Button,
-  ButtonIcon,
-  ButtonLink,
-  Flex,
-  Tooltip,
-  TooltipTrigger,
-} from '@backstage/ui';
+import { Button, ButtonLink, Flex } from '@backstage/ui';
 import { RiEditLine, RiPriceTag3Line } from '@remixicon/react';
 import { ActionDialog, PageHeader } from '@internal/pages';
 import { MOCKUP_LIMITS } from 'backstage-plugin-mockup-common';
 import { type Dispatch, type ReactNode, useState } from 'react';
 import { isWithin, LimitedField } from '../components/LimitedField';
 import { DetailsDialog } from '../list/DetailsDialog';
+import { TAG } from '../history/RestoreDialog';
 import { commentsRouteRef, versionsRouteRef } from '../routes';
 import { ShareDialog } from '../sharing/ShareDialog';
 import type { SharedChange } from '../sharing/useSharing';
@@ -20,6 +14,7 @@ import { mockupTranslationRef } from '../translation';
 import styles from './editor.module.css';
 import type { Content, EditorAction } from './model/editorReducer';
 import type { VersionNote } from './saving/useSaving';
+import { Tool } from './Toolbar';
 
 /** The name of the mockup, and what is done with it as a whole. */
 export function EditorHeader(props: {
@@ -69,24 +64,18 @@ export function EditorHeader(props: {
             </Button>
             {!isReadOnly && (
               <>
-                <TooltipTrigger>
-                  <ButtonIcon
-                    variant="secondary"
-                    icon={<RiEditLine />}
-                    aria-label={t('editor.details.edit')}
-                    onPress={() => setDialog('details')}
-                  />
-                  <Tooltip>{t('editor.details.edit')}</Tooltip>
-                </TooltipTrigger>
-                <TooltipTrigger>
-                  <ButtonIcon
-                    variant="secondary"
-                    icon={<RiPriceTag3Line />}
-                    aria-label={t('editor.toolbar.saveNoted')}
-                    onPress={() => setDialog('note')}
-                  />
-                  <Tooltip>{t('editor.toolbar.saveNoted')}</Tooltip>
-                </TooltipTrigger>
+                <Tool
+                  variant="secondary"
+                  icon={<RiEditLine />}
+                  label={t('editor.details.edit')}
+                  onPress={() => setDialog('details')}
+                />
+                <Tool
+                  variant="secondary"
+                  icon={<RiPriceTag3Line />}
+                  label={t('editor.toolbar.saveNoted')}
+                  onPress={() => setDialog('note')}
+                />
               </>
             )}
           </Flex>
@@ -124,7 +113,6 @@ export function EditorHeader(props: {
   );
 }
 
-const TAG = { most: MOCKUP_LIMITS.versionTag };
 const MESSAGE = { most: MOCKUP_LIMITS.message };
 
 function NoteDialog(props: {

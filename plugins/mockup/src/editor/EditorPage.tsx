@@ -6,14 +6,17 @@ import {
   useTranslationRef,
 } from '@backstage/frontend-plugin-api';
 import { UnreadPage, useRead } from '@internal/pages';
-import { mockupUpdatePermission } from 'backstage-plugin-mockup-common';
+import {
+  isEqualJson,
+  mockupUpdatePermission,
+} from 'backstage-plugin-mockup-common';
 import { useParams } from 'react-router-dom';
 import { mockupApiRef } from '../api';
 import { useMay } from '../components/useMay';
 import { rootRouteRef } from '../routes';
 import { mockupTranslationRef } from '../translation';
 import { Editor } from './Editor';
-import { isSameContent, type Saved, savedOf } from './model/content';
+import { type Saved, savedOf } from './model/content';
 import type { OpenedDraft } from './saving/DraftDialog';
 import { type Draft, DraftStore } from './saving/drafts';
 
@@ -50,7 +53,7 @@ function OpenedMockup({ id }: { id: string }) {
   async function offeredOf(drafts: DraftStore, saved: Saved) {
     const offered: OpenedDraft[] = [];
     for (const draft of drafts.read(id)) {
-      if (isSameContent(draft.content, saved.content)) {
+      if (isEqualJson(draft.content, saved.content)) {
         await drafts.remove(id, draft.id).catch(() => {});
       } else {
         offered.push({ ...draft, base: await baseOf(draft, saved) });

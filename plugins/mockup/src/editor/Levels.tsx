@@ -1,6 +1,7 @@
 import { useTranslationRef } from '@backstage/frontend-plugin-api';
 import { Button } from '@backstage/ui';
 import type { LayoutItem } from 'backstage-plugin-mockup-common';
+import { useWords } from '../history/difference/useWords';
 import { mockupTranslationRef } from '../translation';
 import styles from './editor.module.css';
 import { levelAttribute } from './canvas/dropTarget';
@@ -10,10 +11,10 @@ import type { Level } from './model/levels';
 export function Levels(props: {
   /** The outermost first. */
   containers: readonly LayoutItem[];
-  titleOf: (item: LayoutItem) => string;
   onOpen: (level: Level) => void;
 }) {
-  const { containers, titleOf, onOpen } = props;
+  const { containers, onOpen } = props;
+  const { nameOfItem } = useWords();
   const { t } = useTranslationRef(mockupTranslationRef);
   if (containers.length === 0) {
     return null;
@@ -39,14 +40,14 @@ export function Levels(props: {
               {...(!isOpen && levelAttribute(container.i))}
             >
               {isOpen ? (
-                titleOf(container)
+                nameOfItem(container)
               ) : (
                 <Button
                   size="small"
                   variant="tertiary"
                   onPress={() => onOpen(container.i)}
                 >
-                  {titleOf(container)}
+                  {nameOfItem(container)}
                 </Button>
               )}
             </li>

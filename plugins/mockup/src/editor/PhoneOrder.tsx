@@ -11,13 +11,13 @@ import {
   withPhonePlace,
 } from 'backstage-plugin-mockup-common';
 import { phoneOrder } from '../components/grid';
+import { useWords } from '../history/difference/useWords';
 import { mockupTranslationRef } from '../translation';
 import styles from './editor.module.css';
 import type { Items } from './model/grid';
 
 interface PhoneOrderProps {
   items: Items;
-  titleOf: (item: LayoutItem) => string;
   onChange: (items: Items) => void;
   /** Called with what was done. */
   onSaid: (text: string) => void;
@@ -55,7 +55,8 @@ export function PhoneOrder(props: PhoneOrderProps) {
 
 /** The items of the page or of a container, each with those that it holds. */
 function OrderedItems(props: PhoneOrderProps) {
-  const { items, titleOf, onChange, onSaid } = props;
+  const { items, onChange, onSaid } = props;
+  const { nameOfItem } = useWords();
   const { t } = useTranslationRef(mockupTranslationRef);
   const ordered = phoneOrder(items);
 
@@ -74,7 +75,7 @@ function OrderedItems(props: PhoneOrderProps) {
     );
     onSaid(
       t('editor.phone.moved', {
-        item: titleOf(ordered[at]),
+        item: nameOfItem(ordered[at]),
         place: String(at + by + 1),
         total: String(ordered.length),
       }),
@@ -93,7 +94,7 @@ function OrderedItems(props: PhoneOrderProps) {
   return (
     <ol>
       {ordered.map((item, at) => {
-        const title = titleOf(item);
+        const title = nameOfItem(item);
         const within = itemsWithin(item);
         return (
           <li key={item.i}>
@@ -130,7 +131,6 @@ function OrderedItems(props: PhoneOrderProps) {
             {within.length > 0 && (
               <OrderedItems
                 items={within}
-                titleOf={titleOf}
                 onSaid={onSaid}
                 onChange={next => change(item, withItems(item, next))}
               />

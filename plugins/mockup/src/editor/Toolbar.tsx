@@ -139,17 +139,19 @@ export function Toolbar(props: {
   );
 }
 
-function Tool(props: {
+/** A button that is an icon, and says what it does. */
+export function Tool(props: {
   label: string;
   icon: ReactElement;
+  variant?: 'secondary';
   isDisabled?: boolean;
   onPress: () => void;
 }) {
-  const { label, icon, isDisabled, onPress } = props;
+  const { label, icon, variant = 'tertiary', isDisabled, onPress } = props;
   return (
     <TooltipTrigger>
       <ButtonIcon
-        variant="tertiary"
+        variant={variant}
         aria-label={label}
         icon={icon}
         isDisabled={isDisabled}

@@ -205,12 +205,9 @@ export const editorMessages = {
     more: 'and {{number}} more',
   },
   leave: {
-    title: 'Leave without saving?',
     text: 'Not everything is saved.',
     drafted: 'This browser keeps a draft, and offers it when you come back.',
     undrafted: 'This browser keeps no draft: it would be lost.',
-    stay: 'Stay',
-    leave: 'Leave',
   },
   keys: {
     title: 'Keyboard shortcuts',

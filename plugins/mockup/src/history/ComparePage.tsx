@@ -4,7 +4,6 @@ import {
   useTranslationRef,
 } from '@backstage/frontend-plugin-api';
 import {
-  Button,
   ButtonLink,
   Container,
   Flex,
@@ -52,7 +51,7 @@ function Comparison(props: {
 }) {
   const { before, after } = props;
   const { mockupId } = before;
-  const { newest, ask, notice, dialog } = useRestoring(props.read);
+  const { buttonOf, notice, dialog } = useRestoring(props.read);
   const { t } = useTranslationRef(mockupTranslationRef);
   const titleOf = useVersionTitle();
   const toComparison = useRouteRef(compareRouteRef);
@@ -64,13 +63,10 @@ function Comparison(props: {
     after: titleOf(after),
   });
   const noteOf = (version: Version) => (
-    <Note
-      version={version}
-      title={titleOf(version)}
-      onRestore={
-        newest && version.id !== newest.id ? () => ask(version) : undefined
-      }
-    />
+    <>
+      <Note version={version} />
+      {buttonOf(version)}
+    </>
   );
   return (
     <>
@@ -125,13 +121,8 @@ function Title({ side, text }: { side: 'before' | 'after'; text: string }) {
   );
 }
 
-/** Who has saved a version, when and why, and the ways to it and back to it. */
-function Note(props: {
-  version: Version;
-  title: string;
-  onRestore?: () => void;
-}) {
-  const { version, title, onRestore } = props;
+/** Who has saved a version, when and why, and the way to it. */
+function Note({ version }: { version: Version }) {
   const { id, mockupId, createdAt, createdBy, message } = version;
   const { t } = useTranslationRef(mockupTranslationRef);
   const href =
@@ -154,16 +145,6 @@ function Note(props: {
           {t('history.look')}
         </TextLink>
       </Text>
-      {onRestore && (
-        <Button
-          size="small"
-          variant="secondary"
-          aria-label={t('history.restore.open', { title })}
-          onPress={onRestore}
-        >
-          {t('history.restore.button')}
-        </Button>
-      )}
     </>
   );
 }

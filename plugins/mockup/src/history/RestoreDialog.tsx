@@ -3,7 +3,7 @@ import {
   useRouteRef,
   useTranslationRef,
 } from '@backstage/frontend-plugin-api';
-import { ButtonLink } from '@backstage/ui';
+import { Button, ButtonLink } from '@backstage/ui';
 import { Alert, ActionDialog, Moment, TextLink } from '@internal/pages';
 import { MOCKUP_LIMITS, type Version } from 'backstage-plugin-mockup-common';
 import { useState } from 'react';
@@ -137,6 +137,7 @@ export function useRestoring(opened: ReadMockup, onChanged?: () => void) {
   const titleOf = useVersionTitle();
   const editorHref =
     useRouteRef(mockupRouteRef)?.({ id: opened.mockup.id }) ?? '';
+  const newest = read.mockup.latestVersion;
   const take = (changed: ReadMockup) => {
     setRead(changed);
     onChanged?.();
@@ -147,9 +148,22 @@ export function useRestoring(opened: ReadMockup, onChanged?: () => void) {
     setRead,
     /** Goes on with the mockup after another user has changed it. */
     take,
-    newest: read.mockup.latestVersion,
+    newest,
     isRestored: restored !== undefined,
     ask: setAsked,
+    /** What asks whether to restore a version, other than the newest. */
+    buttonOf: (version: Version) =>
+      newest &&
+      version.id !== newest.id && (
+        <Button
+          size="small"
+          variant="secondary"
+          aria-label={t('history.restore.open', { title: titleOf(version) })}
+          onPress={() => setAsked(version)}
+        >
+          {t('history.restore.button')}
+        </Button>
+      ),
     /** What was restored. */
     notice: restored && (
       <Alert

@@ -93,6 +93,15 @@ function Versions(props: { read: ReadMockup }) {
   });
   const review = useReview(mockup.id, setSaid);
   const commentsHref = useRouteRef(commentsRouteRef)?.({ id: mockup.id }) ?? '';
+  const onRenamed = (saved: Version, changed: ReadMockup) => {
+    versions.replace(each => (each.id === saved.id ? saved : each));
+    restoring.setRead(changed);
+    setSaid(
+      t(saved.versionTag ? 'history.tag.saved' : 'history.tag.removed', {
+        tag: saved.versionTag ?? '',
+      }),
+    );
+  };
 
   return (
     <>
@@ -150,29 +159,21 @@ function Versions(props: { read: ReadMockup }) {
                       />
                     )
                   }
-                  read={restoring.read}
-                  publishing={
+                  tag={
+                    <TagEditor
+                      version={version}
+                      read={restoring.read}
+                      onSaved={onRenamed}
+                      onConflict={restoring.take}
+                    />
+                  }
+                  actions={
                     <>
                       {review.actionOf(version)}
                       {publishing.actionOf(version)}
+                      {restoring.buttonOf(version)}
                     </>
                   }
-                  onConflict={restoring.take}
-                  onRenamed={(saved, changed) => {
-                    versions.replace(each =>
-                      each.id === saved.id ? saved : each,
-                    );
-                    restoring.setRead(changed);
-                    setSaid(
-                      t(
-                        saved.versionTag
-                          ? 'history.tag.saved'
-                          : 'history.tag.removed',
-                        { tag: saved.versionTag ?? '' },
-                      ),
-                    );
-                  }}
-                  onRestore={() => restoring.ask(version)}
                 />
               ))}
             </ol>
@@ -259,15 +260,12 @@ function Row(props: {
   /** Its place among those that are kept, from 1 for the oldest. */
   number: number;
   choice: ReactNode;
-  read: ReadMockup;
-  publishing: ReactNode;
-  onRenamed: (version: Version, read: ReadMockup) => void;
-  onConflict: (read: ReadMockup) => void;
-  onRestore: () => void;
+  /** What changes its tag. */
+  tag: ReactNode;
+  /** What else there is to do with it. */
+  actions: ReactNode;
 }) {
-  const { version, from, isNewest, number, choice, onRestore } = props;
-  const { publishing } = props;
-  const { read, onRenamed, onConflict } = props;
+  const { version, from, isNewest, number, choice, tag, actions } = props;
   const { mockupId, id, createdAt, createdBy, layoutData } = version;
   const { message, restoredFrom } = version;
   const { t } = useTranslationRef(mockupTranslationRef);
@@ -290,12 +288,7 @@ function Row(props: {
             {titleOf(version)}
           </Link>
           {isNewest && <Badge size="small">{t('history.newest')}</Badge>}
-          <TagEditor
-            version={version}
-            read={read}
-            onSaved={onRenamed}
-            onConflict={onConflict}
-          />
+          {tag}
         </div>
         {message && (
           <Text as="p" dir="auto" className={styles.message}>
@@ -315,17 +308,7 @@ function Row(props: {
           </Text>
         )}
       </div>
-      {publishing}
-      {!isNewest && (
-        <Button
-          size="small"
-          variant="secondary"
-          aria-label={t('history.restore.open', { title: titleOf(version) })}
-          onPress={onRestore}
-        >
-          {t('history.restore.button')}
-        </Button>
-      )}
+      {actions}
     </li>
   );
 }

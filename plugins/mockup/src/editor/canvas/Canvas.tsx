@@ -12,6 +12,7 @@ import {
 } from 'react';
 import { calcGridItemPosition } from 'react-grid-layout';
 import { type Box, boxOf, GRID, readingOrder } from '../../components/grid';
+import { useWords } from '../../history/difference/useWords';
 import { mockupTranslationRef } from '../../translation';
 import styles from '../editor.module.css';
 import {
@@ -51,8 +52,6 @@ export function Canvas(props: {
   state: EditorState;
   dispatch: Dispatch<EditorAction>;
   isReadOnly: boolean;
-  /** What an item is called where it is read out. */
-  labelOf: (item: LayoutItem) => string;
   /** What is dragged from the palette, as an item. */
   dragged: LayoutItem | undefined;
   /** @param into - the container that it is dropped on, if it is one */
@@ -65,9 +64,10 @@ export function Canvas(props: {
   onLeave: () => void;
   focusRequest: FocusRequest | undefined;
 }) {
-  const { state, dispatch, isReadOnly, labelOf, focusRequest } = props;
+  const { state, dispatch, isReadOnly, focusRequest } = props;
   const { onOpen, onEnter, onLeave } = props;
   const items = levelItems(state);
+  const { labelOf } = useWords();
   const { t } = useTranslationRef(mockupTranslationRef);
   const { width, ref: container } = useWidth();
   const [currentId, setCurrentId] = useState<string>();
@@ -236,7 +236,7 @@ export function Canvas(props: {
         onBlur={event => {
           // Nothing gets the focus where the element that had it is removed.
           hadFocus.current =
-            event.relatedTarget === null && isRemoved(event.target);
+            event.relatedTarget === null && !event.target.isConnected;
         }}
         onPointerDown={event => {
           if (event.target === event.currentTarget && !event.shiftKey) {
@@ -290,8 +290,4 @@ function Placeholder({ box, width }: { box: Box; width: number }) {
 function heightOf(items: Items): number {
   const [, margin] = GRID.margin;
   return (bottomOf(items) + SPARE_ROWS) * (GRID.rowHeight + margin) + margin;
-}
-
-function isRemoved(element: Element): boolean {
-  return !element.isConnected;
 }

@@ -1,7 +1,9 @@
 import { renderInTestApp } from '@backstage/frontend-test-utils';
 import { screen } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
+import { componentThatShows } from '../../__testUtils__/components';
 import { itemOf } from '../../__testUtils__/mockups';
+import { mockupComponentsApiRef } from '../../components/registry/MockupComponentBlueprint';
 import { openContent } from '../model/editorReducer';
 import { Inspector } from './Inspector';
 
@@ -22,21 +24,11 @@ it('says so where the form cannot be loaded, and tries again', async () => {
         selection: new Set([item.i]),
       }}
       dispatch={() => {}}
-      components={[
-        {
-          name: 'text',
-          title: 'Text',
-          schema: { type: 'object' },
-          defaultProps: {},
-          defaultSize: { w: 1, h: 1 },
-          loader: async () => () => null,
-        },
-      ]}
-      titleOf={() => 'Text'}
       isReadOnly={false}
       onEnter={() => {}}
       onClose={() => {}}
     />,
+    { apis: [[mockupComponentsApiRef, componentThatShows('text', 'Text')]] },
   );
   expect(await screen.findByRole('alert')).toHaveTextContent(
     /could not be loaded.*Loading chunk 7 failed/,

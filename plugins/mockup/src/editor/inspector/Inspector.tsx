@@ -1,4 +1,4 @@
-import { useTranslationRef } from '@backstage/frontend-plugin-api';
+import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
 import type { JsonObject } from '@backstage/types';
 import { Button, Flex, NumberField, Text } from '@backstage/ui';
 import { Loading, ReadFailure, useRead } from '@internal/pages';
@@ -15,7 +15,8 @@ import {
   useRef,
 } from 'react';
 import { type Box, boxOf, GRID } from '../../components/grid';
-import type { MockupComponent } from '../../components/registry/MockupComponentBlueprint';
+import { mockupComponentsApiRef } from '../../components/registry/MockupComponentBlueprint';
+import { useWords } from '../../history/difference/useWords';
 import { mockupTranslationRef } from '../../translation';
 import styles from '../editor.module.css';
 import {
@@ -47,8 +48,6 @@ export const Inspector = forwardRef<
   {
     state: EditorState;
     dispatch: Dispatch<EditorAction>;
-    components: readonly MockupComponent[];
-    titleOf: (item: LayoutItem) => string;
     isReadOnly: boolean;
     /** Goes into a container. */
     onEnter: (id: string) => void;
@@ -56,8 +55,9 @@ export const Inspector = forwardRef<
     onClose: (id: string) => void;
   }
 >(function InspectorWithRef(props, ref) {
-  const { state, dispatch, components, titleOf, isReadOnly } = props;
-  const { onEnter, onClose } = props;
+  const { state, dispatch, isReadOnly, onEnter, onClose } = props;
+  const components = useApi(mockupComponentsApiRef);
+  const { nameOfItem: titleOf } = useWords();
   const { t } = useTranslationRef(mockupTranslationRef);
   const selected = selectedItems(state);
   const [item] = selected;
@@ -148,7 +148,7 @@ export const Inspector = forwardRef<
   }
 
   function renderProps() {
-    const component = components.find(({ name }) => name === item.component);
+    const component = components.get(item.component);
     return component ? (
       <PropsFields
         item={item}

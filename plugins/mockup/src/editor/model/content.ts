@@ -1,7 +1,4 @@
-import {
-  isEqualJson,
-  type MockupWithLatestVersion,
-} from 'backstage-plugin-mockup-common';
+import type { MockupWithLatestVersion } from 'backstage-plugin-mockup-common';
 import type { Content } from './editorReducer';
 
 /** What the backend has of a mockup. */
@@ -29,8 +26,4 @@ export function savedOf(answer: {
     savedAt: latestVersion?.createdAt,
     updatedAt,
   };
-}
-
-export function isSameContent(a: Content, b: Content): boolean {
-  return isEqualJson(a, b);
 }

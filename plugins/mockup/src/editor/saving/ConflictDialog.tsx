@@ -15,9 +15,10 @@ import { isEqualJson, type LayoutItem } from 'backstage-plugin-mockup-common';
 import { type ReactNode, useMemo, useState } from 'react';
 import { Person } from '../../components/Person';
 import { LayoutDifferenceView } from '../../history/difference/LayoutDifferenceView';
+import { useWords } from '../../history/difference/useWords';
 import { mockupTranslationRef } from '../../translation';
 import styles from '../editor.module.css';
-import { isSameContent, type Saved } from '../model/content';
+import type { Saved } from '../model/content';
 import { DESCRIPTION, itemKey, merge, NAME } from '../model/differences';
 import type { Content } from '../model/editorReducer';
 import { Differences } from './Differences';
@@ -31,13 +32,12 @@ export function ConflictDialog(props: {
   isPending: boolean;
   /** Why nothing was saved of what was chosen here. */
   failure: ReactNode;
-  titleOf: (item: LayoutItem) => string;
   onTakeTheirs: () => void;
   onSaveMine: () => void;
   onMerge: (result: Content) => void;
   onLater: () => void;
 }) {
-  const { base, mine, theirs, isPending, failure, titleOf } = props;
+  const { base, mine, theirs, isPending, failure } = props;
   const { onTakeTheirs, onSaveMine, onMerge, onLater } = props;
   const { t } = useTranslationRef(mockupTranslationRef);
   const [isMerging, setMerging] = useState(false);
@@ -54,7 +54,7 @@ export function ConflictDialog(props: {
     () => ({ before: [...mine.items], after: [...theirs.content.items] }),
     [mine, theirs],
   );
-  const isOnlyTime = isSameContent(base, theirs.content);
+  const isOnlyTime = isEqualJson(base, theirs.content);
 
   return (
     <Dialog
@@ -73,7 +73,7 @@ export function ConflictDialog(props: {
       </DialogHeader>
       {isMerging ? (
         <Decisions
-          {...{ merging, mine, theirs: theirs.content, titleOf, onMerge }}
+          {...{ merging, mine, theirs: theirs.content, onMerge }}
           onBack={() => setMerging(false)}
         />
       ) : (
@@ -158,11 +158,11 @@ function Decisions(props: {
   merging: ReturnType<typeof merge>;
   mine: Content;
   theirs: Content;
-  titleOf: (item: LayoutItem) => string;
   onMerge: (result: Content) => void;
   onBack: () => void;
 }) {
-  const { merging, mine, theirs, titleOf, onMerge, onBack } = props;
+  const { merging, mine, theirs, onMerge, onBack } = props;
+  const { nameOfItem, labelOf } = useWords();
   const { t } = useTranslationRef(mockupTranslationRef);
   const [decided, setDecided] = useState<ReadonlySet<string>>(new Set());
   const decide = (key: string, isTheirs: boolean) => {
@@ -173,19 +173,8 @@ function Decisions(props: {
     }
     setDecided(next);
   };
-  const saysItem = (item: LayoutItem | undefined) => {
-    if (!item) {
-      return t('editor.merge.removed');
-    }
-    const { x, y, w, h } = item;
-    return t('editor.canvas.item', {
-      title: titleOf(item),
-      x: String(x + 1),
-      y: String(y + 1),
-      w: String(w),
-      h: String(h),
-    });
-  };
+  const saysItem = (item: LayoutItem | undefined) =>
+    item ? labelOf(item) : t('editor.merge.removed');
   const choices = [
     ...(merging.clashesInName
       ? [choice(NAME, t('list.details.name'), mine.name, theirs.name)]
@@ -204,7 +193,7 @@ function Decisions(props: {
       const known = clash.mine ?? clash.theirs;
       return choice(
         itemKey(clash.i),
-        known ? titleOf(known) : clash.i,
+        known ? nameOfItem(known) : clash.i,
         saysItem(clash.mine),
         saysItem(clash.theirs),
       );

@@ -1,3 +1,4 @@
+import { newIdempotencyKey as newId } from '@internal/pages';
 import { useCallback, useEffect, useRef, useState } from 'react';
 import type { Saved } from '../model/content';
 import type { Content } from '../model/editorReducer';
@@ -5,11 +6,6 @@ import type { Draft, DraftStore } from './drafts';
 
 /** How long after a change its draft is written: soon, but not at each key. */
 const DELAY_MS = 300;
-
-/** `crypto.randomUUID` is missing where the portal is served without TLS. */
-function newId(): string {
-  return `${Date.now()}-${Math.random()}`;
-}
 
 /** Keeps a draft of what is not saved yet in this tab, and none once it is. */
 export function useDraft(options: {

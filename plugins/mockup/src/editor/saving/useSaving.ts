@@ -7,7 +7,7 @@ import {
 import { useRef, useState } from 'react';
 import { mockupApiRef, MOST_TRIES } from '../../api';
 import type { SharedChange } from '../../sharing/useSharing';
-import { isSameContent, type Saved, savedOf } from '../model/content';
+import { type Saved, savedOf } from '../model/content';
 import type { Content } from '../model/editorReducer';
 
 /** What the user says of the version that they save. */
@@ -103,7 +103,7 @@ export function useSaving(mockupId: string, opened: Saved) {
     const isNoted =
       (note.versionTag ?? newest?.versionTag) === newest?.versionTag &&
       (note.message ?? newest?.message) === newest?.message;
-    if (isNoted && isSameContent(theirs.content, content)) {
+    if (isNoted && isEqualJson(theirs.content, content)) {
       // It was this page: saved, but the answer was lost on its way.
       setSaved(theirs);
       return 'saved';

@@ -4,6 +4,7 @@ import type {
   LayoutItem,
 } from 'backstage-plugin-mockup-common';
 import { useMemo } from 'react';
+import { boxOf } from '../../components/grid';
 import { mockupComponentsApiRef } from '../../components/registry/MockupComponentBlueprint';
 import { mockupTranslationRef } from '../../translation';
 import { type Kind, itemOf, kindsOf } from './changes';
@@ -12,7 +13,7 @@ import { type Kind, itemOf, kindsOf } from './changes';
 const NAMING_PROPS = ['title', 'text', 'label', 'name', 'alt', 'entityRef'];
 const LONGEST_NAME = 40;
 
-/** Says differences in words. */
+/** Says items and differences in words. */
 export function useWords() {
   const { t } = useTranslationRef(mockupTranslationRef);
   const components = useApi(mockupComponentsApiRef);
@@ -77,6 +78,17 @@ export function useWords() {
 
     return {
       nameOfItem: nameOf,
+      /** An item with its place and size. */
+      labelOf(item: LayoutItem) {
+        const { x, y, w, h } = boxOf(item);
+        return t('editor.canvas.item', {
+          title: nameOf(item),
+          x: String(x + 1),
+          y: String(y + 1),
+          w: String(w),
+          h: String(h),
+        });
+      },
       nameOf: (difference: ItemDifference) => nameOf(itemOf(difference)),
       sentencesOf: (difference: ItemDifference) =>
         kindsOf(difference).map(kind => sentenceOf(kind, difference)),
