@@ -67,10 +67,8 @@ const mockupsPage = PageBlueprint.make({
     routeRef: rootRouteRef,
     title: 'Mockups',
     icon: <RiLayoutMasonryLine />,
-    loader: async () => {
-      const { MockupsPage } = await import('./MockupsPage');
-      return <MockupsPage />;
-    },
+    loader: () =>
+      import('./MockupsPage').then(({ MockupsPage }) => <MockupsPage />),
   },
 });
 
@@ -82,10 +80,8 @@ const publishedPages = PageBlueprint.make({
     routeRef: pagesRouteRef,
     title: 'Pages',
     icon: <RiPagesLine />,
-    loader: async () => {
-      const { PagesPage } = await import('./pages/PagesPage');
-      return <PagesPage />;
-    },
+    loader: () =>
+      import('./pages/PagesPage').then(({ PagesPage }) => <PagesPage />),
   },
 });
 
@@ -96,10 +92,10 @@ export const entityMockupsContent = EntityContentBlueprint.make({
     title: 'Mockups',
     icon: <RiLayoutMasonryLine />,
     filter: isMockupsAvailable,
-    loader: async () => {
-      const { EntityMockups } = await import('./entity/EntityMockups');
-      return <EntityMockups />;
-    },
+    loader: () =>
+      import('./entity/EntityMockups').then(({ EntityMockups }) => (
+        <EntityMockups />
+      )),
   },
 });
 
@@ -114,10 +110,8 @@ export const entityPageContent = EntityContentBlueprint.make({
     path: '/page',
     title: 'Page',
     icon: <RiPagesLine />,
-    loader: async () => {
-      const { EntityPage } = await import('./entity/EntityPage');
-      return <EntityPage />;
-    },
+    loader: () =>
+      import('./entity/EntityPage').then(({ EntityPage }) => <EntityPage />),
   },
 });
 

@@ -29,10 +29,10 @@ const tenantsPage = PageBlueprint.make({
     routeRef: rootRouteRef,
     title: 'Tenants',
     icon: <RiBuilding2Line />,
-    loader: async () => {
-      const { TenantsPage } = await import('./administration/TenantsPage');
-      return <TenantsPage />;
-    },
+    loader: () =>
+      import('./administration/TenantsPage').then(({ TenantsPage }) => (
+        <TenantsPage />
+      )),
   },
 });
 

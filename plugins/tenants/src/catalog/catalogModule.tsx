@@ -13,10 +13,8 @@ const isCopy = (entity: Entity) => sharedFrom(entity) !== undefined;
 export const originFilter = CatalogFilterBlueprint.make({
   name: 'origin',
   params: {
-    loader: async () => {
-      const { OriginPicker } = await import('./OriginPicker');
-      return <OriginPicker />;
-    },
+    loader: () =>
+      import('./OriginPicker').then(({ OriginPicker }) => <OriginPicker />),
   },
 });
 
@@ -25,10 +23,10 @@ export const sharedFromCard = EntityCardBlueprint.make({
   params: {
     type: 'info',
     filter: isCopy,
-    loader: async () => {
-      const { SharedFromCard } = await import('./SharedFromCard');
-      return <SharedFromCard />;
-    },
+    loader: () =>
+      import('./SharedFromCard').then(({ SharedFromCard }) => (
+        <SharedFromCard />
+      )),
   },
 });
 

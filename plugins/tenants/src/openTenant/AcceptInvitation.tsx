@@ -21,10 +21,9 @@ export function isInvitationPage(basePath: string): boolean {
 export function AcceptInvitation() {
   const tenantsApi = useApi(tenantsApiRef);
   const { t } = useTranslationRef(tenantsTranslationRef);
-  const openOther = useOpenOther(undefined);
+  const { openOther, isNotKept } = useOpenOther(undefined);
   const { isPending, failure, run } = useTask();
   const [joined, setJoined] = useState<Membership>();
-  const [isKept, setKept] = useState(true);
 
   const accept = () =>
     run(t('openTenant.invitation.failed'), async () => {
@@ -46,9 +45,9 @@ export function AcceptInvitation() {
             role: t(`members.roles.${joined.role}`),
           })}
         </Text>
-        {!isKept && <Text role="alert">{t('openTenant.menu.notKept')}</Text>}
+        {isNotKept && <Text role="alert">{t('openTenant.menu.notKept')}</Text>}
         <div>
-          <Button onPress={() => setKept(openOther(slug))}>
+          <Button onPress={() => openOther(slug)}>
             {t('openTenant.invitation.open', { name })}
           </Button>
         </div>

@@ -6,7 +6,7 @@ import {
 import { Button, Container, Flex, Text } from '@backstage/ui';
 import { Alert, TextLink } from '@internal/pages';
 import type { Membership, Page } from 'backstage-plugin-tenants-common';
-import { type ReactNode, useState } from 'react';
+import type { ReactNode } from 'react';
 import useAsync from 'react-use/esm/useAsync';
 import { tenantsTranslationRef } from '../translation';
 import { useOpenOther } from './OpenTenantContext';
@@ -43,13 +43,12 @@ export function NoTenantPage(props: {
 /** Buttons that open tenants. */
 export function OwnTenants({ own }: { own: Page<Membership> }) {
   const { t } = useTranslationRef(tenantsTranslationRef);
-  const openOther = useOpenOther(undefined);
-  const [notKept, setNotKept] = useState(false);
+  const { openOther, isNotKept } = useOpenOther(undefined);
   const more = own.totalItems - own.items.length;
   return (
     <Flex direction="column" gap="2">
       <Text as="p">{t('openTenant.other.choose')}</Text>
-      {notKept && (
+      {isNotKept && (
         <Alert
           role="alert"
           status="danger"
@@ -65,7 +64,7 @@ export function OwnTenants({ own }: { own: Page<Membership> }) {
           <Button
             key={tenant_slug}
             variant="secondary"
-            onPress={() => setNotKept(!openOther(tenant_slug))}
+            onPress={() => openOther(tenant_slug)}
           >
             {tenant_name}
           </Button>

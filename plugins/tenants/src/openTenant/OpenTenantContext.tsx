@@ -1,6 +1,6 @@
 import { configApiRef, useApi } from '@backstage/frontend-plugin-api';
 import type { OpenTenant } from 'backstage-plugin-tenants-common';
-import { createContext, useCallback, useContext } from 'react';
+import { createContext, useCallback, useContext, useState } from 'react';
 import { BrowserPageTenant } from './PageTenant';
 import { tenantAddress } from './tenantAddress';
 
@@ -27,28 +27,25 @@ export const pageNavigation = {
   reload: () => window.location.reload(),
 };
 
-/**
- * Opens another tenant, by loading its first page.
- *
- * @returns a function that returns whether the browser could keep the choice
- */
-export function useOpenOther(
-  open: OpenTenant | undefined,
-): (slug: string) => boolean {
+/** Opens another tenant, by loading its first page. */
+export function useOpenOther(open: OpenTenant | undefined) {
   const configApi = useApi(configApiRef);
-  return useCallback(
-    slug => {
+  /** Whether the browser could not keep the choice. */
+  const [isNotKept, setNotKept] = useState(false);
+  const openOther = useCallback(
+    (slug: string) => {
       const basePath = basePathOf(configApi.getString('app.baseUrl'));
       const address =
         open && tenantAddress(slug, open, window.location, basePath);
       if (address === undefined && !BrowserPageTenant.choose(slug)) {
-        return false;
+        setNotKept(true);
+      } else {
+        pageNavigation.open(address ?? basePath);
       }
-      pageNavigation.open(address ?? basePath);
-      return true;
     },
     [configApi, open],
   );
+  return { openOther, isNotKept };
 }
 
 /** The path of an app, with a slash at the end. */

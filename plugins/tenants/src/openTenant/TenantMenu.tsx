@@ -59,8 +59,7 @@ export function TenantMenu(props: {
   const classes = useStyles();
   const { t } = useTranslationRef(tenantsTranslationRef);
   const { tenants, totalItems, failed, load } = useOwnTenants(tenant);
-  const openOther = useOpenOther(tenant);
-  const [notKept, setNotKept] = useState(false);
+  const { openOther, isNotKept } = useOpenOther(tenant);
   const [isOpen, setOpen] = useState(false);
 
   // The list is found by typing, and the popover takes the focus itself.
@@ -94,7 +93,9 @@ export function TenantMenu(props: {
     );
   }
   const notes: { id: string; text: string }[] = [
-    ...(notKept ? [{ id: NOT_KEPT, text: t('openTenant.menu.notKept') }] : []),
+    ...(isNotKept
+      ? [{ id: NOT_KEPT, text: t('openTenant.menu.notKept') }]
+      : []),
     ...(failed ? [{ id: RETRY, text: t('openTenant.menu.failed') }] : []),
     ...(!failed && tenants.length < totalItems
       ? [{ id: LOADING, text: t('openTenant.menu.loading') }]
@@ -103,8 +104,12 @@ export function TenantMenu(props: {
   const select = (key: unknown) => {
     if (key === RETRY) {
       load();
-    } else if (typeof key === 'string' && !key.includes(' ')) {
-      setNotKept(key !== tenant.tenant_slug && !openOther(key));
+    } else if (
+      typeof key === 'string' &&
+      !key.includes(' ') &&
+      key !== tenant.tenant_slug
+    ) {
+      openOther(key);
     }
   };
   return (
