@@ -91,7 +91,6 @@ describe('answers', () => {
   it.each([
     { host: HOST },
     { host: `acme.${HOST}` },
-    { host: `unknown.${HOST}` },
     { host: HOST, 'x-tenant-slug': 'acme' },
   ])(
     'are 503 with Retry-After, and no tenant, where the database cannot be reached: %j',

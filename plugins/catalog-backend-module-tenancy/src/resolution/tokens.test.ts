@@ -92,11 +92,8 @@ const IGNORED: Array<[string, string]> = [
     ['b64'],
     // Neither of these may be listed: the parameter is not valid.
     ['alg'],
-    ['exp'],
     [],
     'unknown',
-    null,
-    {},
   ].map((crit): [string, string] => [
     `crit ${JSON.stringify(crit)}`,
     `Bearer ${signWithHeader({ unknown: 1, b64: true, crit }, GLOBEX)}`,
@@ -105,9 +102,7 @@ const IGNORED: Array<[string, string]> = [
   ['no claim', `Bearer ${sign({ sub: 'globex' })}`],
   ['a claim in another spelling', `Bearer ${sign({ tenantslug: 'globex' })}`],
   ['an empty claim', `Bearer ${sign({ tenantSlug: '' })}`],
-  ['a claim that is null', `Bearer ${sign({ tenantSlug: null })}`],
   ['a claim that is a number', `Bearer ${sign({ tenantSlug: 1 })}`],
-  ['a claim that is a list', `Bearer ${sign({ tenantSlug: ['globex'] })}`],
   ['a payload that is text', `Bearer ${sign('globex')}`],
 ];
 

@@ -242,8 +242,11 @@ describe.each(databases.eachSupportedId())('invitations on %s', id => {
   });
 
   it('is one, although its answer is lost and it is made again with the same Idempotency-Key', async () => {
-    const make = (request: object, key = 'a key', as = backend.admin) =>
-      as.post('/acme/invitations', request).set('Idempotency-Key', key);
+    const make = (
+      request: object,
+      key = 'a key',
+      { as = backend.admin, slug = 'acme' } = {},
+    ) => as.post(`/${slug}/invitations`, request).set('Idempotency-Key', key);
     const lost = await make({ role: 'admin' });
     const made = await make({ role: 'member', email: 'jane@example.com' });
     expect([lost.status, made.status]).toEqual([201, 201]);
@@ -258,8 +261,12 @@ describe.each(databases.eachSupportedId())('invitations on %s', id => {
     expect((await accept(by(JANE), lost.body.token)).status).toBe(404);
     expect((await accept(by(JANE), token)).status).toBe(201);
     expect((await make({ role: 'member' })).status).toBe(409);
-    // Of another admin, and of another key.
-    await make({ role: 'member' }, 'a key', backend.service(CI));
+    // Of another tenant, of another admin, and of another key.
+    const ofGlobex = await make({ role: 'member' }, 'a key', {
+      slug: 'globex',
+    });
+    expect(ofGlobex.status).toBe(201);
+    await make({ role: 'member' }, 'a key', { as: backend.service(CI) });
     await make({ role: 'member' }, 'another');
     expect((await make({ role: 'member' }, '')).status).toBe(400);
     expect((await backend.admin.get('/acme/invitations')).body).toHaveLength(3);

@@ -81,6 +81,10 @@ describe.each(databases.eachSupportedId())('shares on %s', id => {
         .post('/acme/shares', { ...share, owner })
         .set('Idempotency-Key', 'a key');
     }
+    const ofGlobex = await admin
+      .post('/globex/shares', { ...share, targets: 'all' })
+      .set('Idempotency-Key', 'a key');
+    expect(ofGlobex.status).toBe(201);
     const { shares } = (await admin.get('/acme/shares')).body;
     expect(shares).toEqual([expect.objectContaining({ owner: null })]);
     await admin.delete(`/acme/shares/${shares[0].share_id}`);

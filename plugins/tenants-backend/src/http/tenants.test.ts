@@ -1,5 +1,6 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import {
+  CI,
   startTenantsBackend,
   type TenantsBackend,
 } from '../__testUtils__/startTenantsBackend';
@@ -104,16 +105,19 @@ describe.each(databases.eachSupportedId())('/api/tenants on %s', id => {
     });
 
     it('answers the same again with the same Idempotency-Key', async () => {
-      const attempt = (tenant_slug: string, key = 'a key', tenant_name = 'A') =>
-        backend.admin
-          .post('', { tenant_slug, tenant_name })
-          .set('Idempotency-Key', key);
+      const attempt = (
+        tenant_slug: string,
+        { key = 'a key', tenant_name = 'A', as = backend.admin } = {},
+      ) =>
+        as.post('', { tenant_slug, tenant_name }).set('Idempotency-Key', key);
       const first = await attempt('acme');
       const second = await attempt('acme');
       expect([second.status, second.body]).toEqual([201, first.body]);
-      expect((await attempt('acme', 'another')).status).toBe(409);
-      // Of other content, it is another request.
-      expect((await attempt('acme', 'a key', 'B')).status).toBe(409);
+      expect((await attempt('acme', { key: 'another' })).status).toBe(409);
+      // Of other content, or of another user, it is another request.
+      const as = backend.service(CI);
+      expect((await attempt('acme', { as })).status).toBe(409);
+      expect((await attempt('acme', { tenant_name: 'B' })).status).toBe(409);
       expect((await attempt('globex')).status).toBe(201);
       await backend.admin.delete('/acme');
       expect((await attempt('acme')).status).toBe(409);
