@@ -422,7 +422,12 @@ export const catalogModuleTenantEngines = (
               catalog: catalogStore,
               database: tenantDatabase,
               logger,
-              mutations: {
+              engines: {
+                isRunning: id => manager.isRunning(id),
+                start: async id => {
+                  const engine = manager.findHeld(id);
+                  await (engine && runningEngine(engine));
+                },
                 // The process that has taken the lease may have passed on later changes.
                 apply: (id, mutation) =>
                   copies.apply(id, mutation, (tenant, write) =>

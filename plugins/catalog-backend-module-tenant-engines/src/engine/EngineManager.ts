@@ -169,6 +169,11 @@ export class EngineManager {
     return supervised?.status ?? { state: without };
   }
 
+  /** Whether this process has the engine of a tenant, started. */
+  isRunning(tenantId: string): boolean {
+    return this.#entries.get(tenantId)?.supervised?.engine !== undefined;
+  }
+
   /** By the clock of `performance`; `undefined` if the engine does not sleep. */
   asleepSince(tenantId: string): number | undefined {
     const { asleepSince, sleep } = this.#entries.get(tenantId) ?? {};

@@ -2,10 +2,11 @@ import { mockServices } from '@backstage/backend-test-utils';
 import type { Entity } from '@backstage/catalog-model';
 import { waitUntil } from '@internal/postgres/testUtils';
 import type { ActiveShare } from 'backstage-plugin-catalog-tenancy-node';
+import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { SharedEntities } from './SharedEntities';
+import { SharedEntities, type ShareTiming } from './SharedEntities';
 
 const MB = 1_000_000;
 const RECEIVER = '5c1f0b6e-65a7-4f4f-8d55-1f3b1f7c4b11';
@@ -35,7 +36,14 @@ describe('shares with many entities', () => {
   let takesMs = 0;
   let shared: SharedEntities;
 
-  const start = (shareIds: string[], read: () => Entity[]) => {
+  const start = (
+    shareIds: string[],
+    read: () => Entity[],
+    {
+      receivers = [RECEIVER],
+      ...timing
+    }: Partial<ShareTiming> & { receivers?: string[] } = {},
+  ) => {
     applied = 0;
     looks = 0;
     asked = 0;
@@ -50,7 +58,9 @@ describe('shares with many entities', () => {
         },
       },
       logger: mockServices.logger.mock(),
-      mutations: {
+      engines: {
+        isRunning: id => id === RECEIVER,
+        start: () => new Promise(() => {}),
         apply: async () => {
           applied += 1;
         },
@@ -62,7 +72,7 @@ describe('shares with many entities', () => {
             ? (refs as string[]).map(ref => ({ ref, is_own: true }))
             : []) as T[],
       },
-      receivers: () => [RECEIVER],
+      receivers: () => [...receivers],
       shares: {
         listActive: async () => {
           looks += 1;
@@ -73,7 +83,7 @@ describe('shares with many entities', () => {
         readCopies: async () => new Map(),
         writeCopies: async () => undefined,
       },
-      timing: { lookMs: 20, ownMs: 0 },
+      timing: { lookMs: 20, ownMs: 0, ...timing },
     });
     return waitUntil('the copies', () => applied > 0);
   };
@@ -105,6 +115,15 @@ describe('shares with many entities', () => {
     const before = looks;
     await waitUntil('some looks', () => looks > before + 5);
     expect(asked).toBe(1);
+  });
+
+  it('reach a tenant beside many whose engines do not start', async () => {
+    const slow = Array.from({ length: 20 }, () => randomUUID());
+    await start(['1'], () => entities(1, 1), {
+      receivers: [...slow, RECEIVER],
+      patienceMs: 10,
+    });
+    expect(applied).toBe(1);
   });
 
   it('keep each entity of a source once, however many of them have it', async () => {

@@ -28,18 +28,27 @@ export interface ShareTiming {
   lookMs: number;
   /** The pause between two checks of a receiving tenant's own entities; 60,000 by default. */
   ownMs: number;
+  /**
+   * For which a round waits for a tenant, such as one whose tables are locked or whose engine starts;
+   * 2,000 by default.
+   */
+  patienceMs: number;
 }
 
-const SHARE_TIMING: ShareTiming = { lookMs: 5_000, ownMs: 60_000 };
+const SHARE_TIMING: ShareTiming = {
+  lookMs: 5_000,
+  ownMs: 60_000,
+  patienceMs: 2_000,
+};
 
 /** Of one share: each process that does the work of a receiving tenant has them in memory. */
 const MOST_ENTITIES = 10_000;
 /** Receiving tenants that this process feeds at a time. */
 const FEEDS = 2;
-/** For which a round waits for a tenant, such as one whose tables are locked. */
-const PATIENCE_MS = 2_000;
 /** Turns at a time, with those of such tenants: each may wait with a session of the engines. */
 const MOST_TURNS = 8;
+/** Turns that wait for an engine to start, beside those: each keeps in memory what it will pass on. */
+const MOST_STARTS = 8;
 const STOP_MS = 2_000;
 /** A look reads all rows of a source: large ones are looked at for this part of the time. */
 const LOOKING = 0.02;
@@ -52,10 +61,13 @@ interface SharedEntitiesOptions {
   catalog: Pick<CatalogStore, 'queryEntities'>;
   status: Pick<EngineStatusStore, 'readCopies' | 'writeCopies'>;
   database: Pick<TenantDatabase, 'query'>;
-  logger: LoggerService;
-  mutations: {
+  engines: {
+    isRunning(tenantId: string): boolean;
+    /** Resolves when it runs. */
+    start(tenantId: string): Promise<unknown>;
     apply(tenantId: string, mutation: TenantMutation): Promise<void>;
   };
+  logger: LoggerService;
   pool: Pick<EnginePool, 'query'>;
   /** The tenants with an engine whose background work this process does. */
   receivers: () => string[];
@@ -122,6 +134,8 @@ export class SharedEntities {
   readonly #given = new Map<string, Given>();
   /** Turns of tenants that have not ended, also those that a round has waited for no longer. */
   readonly #underWay = new Set<string>();
+  /** Those of them that wait for an engine to start. */
+  readonly #starting = new Set<string>();
   #hurried = new AbortController();
   #loop: Promise<void> = Promise.resolve();
 
@@ -176,6 +190,8 @@ export class SharedEntities {
       return;
     }
     const held = receivers();
+    // Another one is the first each time, since the first ones may take all turns.
+    held.push(...held.splice(0, Math.random() * held.length));
     const byReceiver = new Map(
       held.map(id => [id, active.filter(share => isFor(share, id))]),
     );
@@ -213,7 +229,10 @@ export class SharedEntities {
 
   /** Waits for the turn of a tenant as long as it delays the others little. */
   async #patiently(name: string, turn: () => Promise<void>): Promise<void> {
-    if (this.#underWay.has(name) || this.#underWay.size >= MOST_TURNS) {
+    if (
+      this.#underWay.has(name) ||
+      this.#underWay.size - this.#starting.size >= MOST_TURNS
+    ) {
       return;
     }
     this.#underWay.add(name);
@@ -224,9 +243,10 @@ export class SharedEntities {
     });
     await Promise.race([
       ended,
-      delay(PATIENCE_MS, undefined, { ref: false, signal: over.signal }).catch(
-        () => undefined,
-      ),
+      delay(this.#timing.patienceMs, undefined, {
+        ref: false,
+        signal: over.signal,
+      }).catch(() => undefined),
     ]);
   }
 
@@ -395,7 +415,10 @@ export class SharedEntities {
     ) {
       return;
     }
-    const { mutations, pool, status } = this.#options;
+    const { engines, pool, status } = this.#options;
+    if (this.#starting.size >= MOST_STARTS && !engines.isRunning(receiver)) {
+      return;
+    }
     // Left out of the map, and so forgotten, if the tenant's work is given up meanwhile.
     const feeding: Given = { version: '', lookedAt: -Infinity, own: new Set() };
     this.#given.set(receiver, feeding);
@@ -423,11 +446,23 @@ export class SharedEntities {
     await status.writeCopies(receiver, notes, { keep: noted });
     const mutation = toMutation(copies, given);
     if (mutation) {
-      await mutations.apply(receiver, mutation);
+      if (!engines.isRunning(receiver)) {
+        await this.#start(receiver);
+      }
+      await engines.apply(receiver, mutation);
     }
     // The copies of ended shares are deleted, so their notes are too.
     await status.writeCopies(receiver, notes, { keep: unread });
     Object.assign(feeding, { version, lookedAt: now });
+  }
+
+  async #start(receiver: string): Promise<void> {
+    this.#starting.add(receiver);
+    try {
+      await this.#options.engines.start(receiver);
+    } finally {
+      this.#starting.delete(receiver);
+    }
   }
 
   /** Whether a tenant may have got entities of its own since the last look at them. */

@@ -27,6 +27,7 @@ const SENT_AT_ONCE = 50;
 
 /** So many events are sent alone before the webhook counts as one that takes none at the moment. */
 const TRIED_ALONE = 3;
+const IS_REFUSED = 'sent = false and refused_at is not null';
 const DELETED_AT_ONCE = 10_000;
 /** Whether the transaction has changed anything. */
 const HAS_WRITTEN = 'pg_current_xact_id_if_assigned() is not null';
@@ -231,42 +232,68 @@ export class PostgresTenantAuditTrail implements TenantAuditTrail {
 
   async send(signal?: AbortSignal): Promise<void> {
     const { webhook } = this.#config;
-    let last = SENT_AT_ONCE;
-    while (webhook && last === SENT_AT_ONCE && !signal?.aborted) {
-      const { taken, refused } = await this.#sendSome(webhook, 'new', signal);
-      last = taken.length + refused.length;
-    }
-    if (!webhook || signal?.aborted) {
+    if (!webhook) {
       return;
     }
-    try {
-      const again = await this.#sendSome(webhook, 'refused', signal);
+    const sendNew = async (tenantId?: string) => {
+      let last = SENT_AT_ONCE;
+      while (last === SENT_AT_ONCE && !signal?.aborted) {
+        const { taken, refused } = await this.#sendSome(
+          webhook,
+          { tenantId },
+          signal,
+        );
+        last = taken.length + refused.length;
+      }
+    };
+    await sendNew();
+    let refusal: WebhookRefusal | undefined;
+    const unlessRefused = (work: () => Promise<void>) =>
+      work().catch(error => {
+        if (!(error instanceof WebhookRefusal)) {
+          throw error;
+        }
+        refusal = error;
+      });
+    const refusedOf = await this.#asAdmin<{ tenant_id: string; count: string }>(
+      knex =>
+        knex(TABLE)
+          .whereRaw(IS_REFUSED)
+          .groupBy('tenant_id')
+          .select('tenant_id', knex.raw('count(*)'))
+          .orderBy('count'),
+    );
+    await unlessRefused(async () => {
+      for (const { tenant_id } of refusedOf) {
+        await sendNew(tenant_id);
+      }
+    });
+    await unlessRefused(async () => {
+      const again = signal?.aborted
+        ? { taken: [], refused: [] }
+        : await this.#sendSome(webhook, 'refused', signal);
       if (again.taken.length > 0 && again.refused.length === 0) {
         await this.#asAdmin(knex =>
           knex(TABLE)
-            .where('sent', false)
-            .whereNotNull('refused_at')
+            .whereRaw(IS_REFUSED)
             .update('refused_at', null)
             .returning('event_id'),
         );
       }
-    } catch (error) {
-      if (!(error instanceof WebhookRefusal)) {
-        throw error;
-      }
+    });
+    if (refusal) {
       const [{ count, one }] = await this.#asAdmin<{
         count: string;
         one: string;
       }>(knex =>
         knex(TABLE)
-          .where('sent', false)
-          .whereNotNull('refused_at')
+          .whereRaw(IS_REFUSED)
           .select(
             knex.raw('count(*)'),
             knex.raw('(array_agg(event_id order by refused_at))[1] as one'),
           ),
       );
-      throw new Error(`${error.message} to ${count} events. One is ${one}`);
+      throw new Error(`${refusal.message} to ${count} events. One is ${one}`);
     }
   }
 
@@ -274,25 +301,36 @@ export class PostgresTenantAuditTrail implements TenantAuditTrail {
    * Sends unsent events: new ones, the oldest first, or those that the webhook has refused alone, the
    * least recently tried first.
    *
+   * @param some - new ones are those of a tenant, or of all tenants of which it refuses none: a
+   * tenant with many that it refuses must not delay the others
    * @throws {@link WebhookRefusal} if the webhook takes none
    */
   async #sendSome(
     webhook: AuditWebhookConfig,
-    some: 'new' | 'refused',
+    some: { tenantId?: string } | 'refused',
     signal?: AbortSignal,
   ): Promise<Pick<Sent, 'taken' | 'refused'>> {
-    const isNew = some === 'new';
-    const rows = await this.#asAdmin<UnsentRow>(knex =>
-      knex(`${TABLE} as a`)
+    const rows = await this.#asAdmin<UnsentRow>(knex => {
+      const builder = knex(`${TABLE} as a`)
         .join('tenants as t', 't.tenant_id', 'a.tenant_id')
         .select('a.tenant_id', 't.tenant_slug', ...READ_COLUMNS)
         .where('sent', false)
         // An operation without an outcome may still be running.
-        .whereRaw(`(outcome is not null or at < now() - interval '1 minute')`)
-        .whereRaw(`refused_at is ${isNew ? 'null' : 'not null'}`)
-        .orderBy(isNew ? 'at' : 'refused_at')
-        .limit(isNew ? SENT_AT_ONCE : TRIED_ALONE),
-    );
+        .whereRaw(`(outcome is not null or at < now() - interval '1 minute')`);
+      if (some === 'refused') {
+        builder.whereRaw(IS_REFUSED).orderBy('refused_at').limit(TRIED_ALONE);
+      } else {
+        builder.whereNull('refused_at').orderBy('at').limit(SENT_AT_ONCE);
+        if (some.tenantId) {
+          builder.where('a.tenant_id', some.tenantId);
+        } else {
+          builder.whereRaw(
+            `a.tenant_id not in (select tenant_id from ${TABLE} where ${IS_REFUSED})`,
+          );
+        }
+      }
+      return builder;
+    });
     if (rows.length === 0) {
       return { taken: [], refused: [] };
     }

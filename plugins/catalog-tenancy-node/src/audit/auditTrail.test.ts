@@ -496,7 +496,7 @@ describe.each(databases.eachSupportedId())('audit trails on %s', id => {
     }
   });
 
-  it('are sent behind many that the webhook refuses, whichever process has tried those', async () => {
+  it('are sent behind many of another tenant that the webhook refuses, however fast those come and whichever process has tried them', async () => {
     const taken: string[] = [];
     const server = await new TestServer(async (req, res) => {
       const body = Buffer.concat(await req.toArray()).toString();
@@ -507,19 +507,22 @@ describe.each(databases.eachSupportedId())('audit trails on %s', id => {
       res.writeHead(isTaken ? 204 : 403).end();
     }).listen();
     try {
-      await database.client.query(
-        `insert into tenant_audit (tenant_id, event_id, at, plugin, event, severity, outcome, meta, sent)
-         select tenant_id, gen_random_uuid(), now() - interval '1 hour', 'a', 'odd one', 'medium',
-                'succeeded', '{}', false
-           from tenants, generate_series(1, 53) where tenant_slug = 'acme'`,
-      );
+      const addOddOnes = (count: number) =>
+        database.client.query(
+          `insert into tenant_audit (tenant_id, event_id, at, plugin, event, severity, outcome, meta, sent)
+           select tenant_id, gen_random_uuid(), now() - interval '1 hour', 'a', 'odd one', 'medium',
+                  'succeeded', '{}', false
+             from tenants, generate_series(1, $1) where tenant_slug = 'acme'`,
+          [count],
+        );
       const openOne = () => open({ webhook: { url: `${server.url}/` } });
+      await addOddOnes(50);
       await record(openOne(), { tenantSlug: 'globex' });
       // Each tries three others alone.
       await expect(openOne().send()).rejects.toThrow('status 403');
-      await expect(openOne().send()).rejects.toThrow('status 403');
       expect(taken).toEqual([]);
-      await expect(openOne().send()).rejects.toThrow('status 403 to 53 events');
+      await addOddOnes(4);
+      await expect(openOne().send()).rejects.toThrow('status 403 to 6 events');
       expect(taken).toEqual([expect.stringContaining('"globex"')]);
     } finally {
       await server.stop();
