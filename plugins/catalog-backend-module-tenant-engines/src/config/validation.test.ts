@@ -310,6 +310,11 @@ describe('a reference', () => {
       "there is no readable file 'passwd' of this tenant",
     ],
     [
+      'to a large file',
+      token({ $file: 'large' }),
+      "there is no readable file 'large' of this tenant",
+    ],
+    [
       'to an empty file',
       token({ $file: 'empty' }),
       "integrations.github[0].token: the file 'empty' is empty",
@@ -332,14 +337,6 @@ describe('a reference', () => {
 
     expect(error.message).toContain(
       'tenancy.engines.secretsDirectory, which is not configured',
-    );
-  });
-
-  it('is checked again when the engine is configured', async () => {
-    await expect(
-      create().configOf(tenant, token('${OTHER_TOKEN}')),
-    ).rejects.toThrow(
-      'the variable OTHER_TOKEN does not belong to this tenant',
     );
   });
 });
@@ -392,6 +389,11 @@ describe('a host', () => {
       'of a provider',
       provider({ host: 'evil.example' }),
       `catalog.providers.github.theirs.host: the host 'evil.example' ${NONE}`,
+    ],
+    [
+      'as the name of a property',
+      provider({ '10.0.0.1': {} }),
+      `catalog.providers.github.theirs.10.0.0.1: the host '10.0.0.1' ${NONE}`,
     ],
     [
       'of a URL with a tab in its scheme',
@@ -610,6 +612,32 @@ describe("the backend's own identity in a cloud", () => {
       'of Google',
       integrations({ googleGcs: {} }),
       'integrations.googleGcs: expected clientEmail and privateKey',
+    ],
+    [
+      'of Azure',
+      integrations({ azure: [{ host: 'dev.azure.com' }] }),
+      'integrations.azure[0]: expected credentials',
+    ],
+    [
+      'of Azure beside a secret of its own',
+      integrations({
+        azure: [
+          {
+            credentials: [{ clientSecret: 'x', managedIdentityClientId: 'y' }],
+          },
+        ],
+      }),
+      'integrations.azure[0].credentials[0]: expected personalAccessToken',
+    ],
+    [
+      'of the storage of Azure',
+      integrations({ azureBlobStorage: [{ accountName: 'acme' }] }),
+      'integrations.azureBlobStorage[0]: expected one of accountKey',
+    ],
+    [
+      'of a provider of Microsoft Graph',
+      { catalog: { providers: { microsoftGraphOrg: { tenantId: 'x' } } } },
+      'catalog.providers.microsoftGraphOrg: expected clientId and clientSecret',
     ],
     [
       'of a provider of Azure DevOps',
