@@ -119,12 +119,7 @@ export class AuditQueue<TEntry extends Entry> {
       waiting.forEach(resolve => resolve());
       return;
     }
-    const before = this.#pending.get(entry.event_id);
-    this.#pending.set(entry.event_id, {
-      entry,
-      waiting: [...(before?.waiting ?? []), ...waiting],
-      since: before?.since ?? performance.now(),
-    });
+    this.#merge({ entry, waiting, since: performance.now() });
     this.#running ??= this.#run();
   }
 
@@ -246,14 +241,16 @@ export class AuditQueue<TEntry extends Entry> {
         .filter(({ isDone }) => !isDone)
         .map(pending => [pending.entry.event_id, pending]),
     );
-    for (const [id, { entry, waiting, since }] of later) {
-      const before = this.#pending.get(id);
-      this.#pending.set(id, {
-        entry,
-        waiting: [...(before?.waiting ?? []), ...waiting],
-        since: before?.since ?? since,
-      });
-    }
+    later.forEach(pending => this.#merge(pending));
+  }
+
+  #merge({ entry, waiting, since }: Pending<TEntry>): void {
+    const before = this.#pending.get(entry.event_id);
+    this.#pending.set(entry.event_id, {
+      entry,
+      waiting: [...(before?.waiting ?? []), ...waiting],
+      since: before?.since ?? since,
+    });
   }
 }
 

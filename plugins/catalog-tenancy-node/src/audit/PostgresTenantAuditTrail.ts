@@ -255,16 +255,9 @@ export class PostgresTenantAuditTrail implements TenantAuditTrail {
         }
         refusal = error;
       });
-    const refusedOf = await this.#asAdmin<{ tenant_id: string; count: string }>(
-      knex =>
-        knex(TABLE)
-          .whereRaw(IS_REFUSED)
-          .groupBy('tenant_id')
-          .select('tenant_id', knex.raw('count(*)'))
-          .orderBy('count'),
-    );
     await unlessRefused(async () => {
-      for (const { tenant_id } of refusedOf) {
+      // A tenant with many that it refuses must not delay the others.
+      for (const { tenant_id } of await this.#countRefused()) {
         await sendNew(tenant_id);
       }
     });
@@ -282,27 +275,35 @@ export class PostgresTenantAuditTrail implements TenantAuditTrail {
       }
     });
     if (refusal) {
-      const [{ count, one }] = await this.#asAdmin<{
-        count: string;
-        one: string;
-      }>(knex =>
+      const left = await this.#countRefused();
+      const count = left.reduce((sum, each) => sum + each.count, 0);
+      throw new Error(
+        `${refusal.message} to ${count} events. One is ${left[0]?.one}`,
+      );
+    }
+  }
+
+  /** Those that the webhook has refused alone, by tenant, the fewest first. */
+  #countRefused() {
+    return this.#asAdmin<{ tenant_id: string; count: number; one: string }>(
+      knex =>
         knex(TABLE)
           .whereRaw(IS_REFUSED)
+          .groupBy('tenant_id')
           .select(
-            knex.raw('count(*)'),
+            'tenant_id',
+            knex.raw('count(*)::int'),
             knex.raw('(array_agg(event_id order by refused_at))[1] as one'),
-          ),
-      );
-      throw new Error(`${refusal.message} to ${count} events. One is ${one}`);
-    }
+          )
+          .orderBy('count'),
+    );
   }
 
   /**
    * Sends unsent events: new ones, the oldest first, or those that the webhook has refused alone, the
    * least recently tried first.
    *
-   * @param some - new ones are those of a tenant, or of all tenants of which it refuses none: a
-   * tenant with many that it refuses must not delay the others
+   * @param some - new ones are those of one tenant, or of all tenants of which it refuses none
    * @throws {@link WebhookRefusal} if the webhook takes none
    */
   async #sendSome(
