@@ -264,7 +264,9 @@ describe.each(databases.eachSupportedId())(
         tenant_slug: 'globex',
         tenant_name: 'Globex',
       });
-      await send('globex', 'POST', 'notes/before').expect(201);
+      await eventually(() =>
+        send('globex', 'POST', 'notes/before').expect(201),
+      );
       await backend.tenants.delete('globex');
       await send('globex', 'GET', 'notes').expect(403, {
         error: 'Invalid tenant',
@@ -293,7 +295,9 @@ describe.each(databases.eachSupportedId())(
         tenant_slug: 'purged',
         tenant_name: 'Purged',
       });
-      await send('purged', 'POST', 'notes/before').expect(201);
+      await eventually(() =>
+        send('purged', 'POST', 'notes/before').expect(201),
+      );
       await backend.tenants.delete('purged');
       const schemas = new PluginSchemas({
         connection: databaseOf('notes'),

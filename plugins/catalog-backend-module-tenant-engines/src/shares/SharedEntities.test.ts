@@ -60,7 +60,7 @@ describe('shares with many entities', () => {
       logger: mockServices.logger.mock(),
       engines: {
         isRunning: id => id === RECEIVER,
-        start: () => new Promise(() => {}),
+        start: async id => id === RECEIVER || new Promise(() => {}),
         apply: async () => {
           applied += 1;
         },

@@ -28,10 +28,7 @@ export interface ShareTiming {
   lookMs: number;
   /** The pause between two checks of a receiving tenant's own entities; 60,000 by default. */
   ownMs: number;
-  /**
-   * For which a round waits for a tenant, such as one whose tables are locked or whose engine starts;
-   * 2,000 by default.
-   */
+  /** How long a round waits for a tenant, such as one with locked tables; 2,000 by default. */
   patienceMs: number;
 }
 
@@ -183,7 +180,7 @@ export class SharedEntities {
   }
 
   async #look(): Promise<void> {
-    const { receivers, shares, status } = this.#options;
+    const { logger, receivers, shares, status } = this.#options;
     const active = await shares.listActive();
     const noted = await status.readCopies();
     if (active.length === 0 && noted.size === 0) {
@@ -219,7 +216,17 @@ export class SharedEntities {
               .filter(share => !known.includes(share))
               .map(({ shareId }) => shareId);
             await this.#patiently(receiver, () =>
-              this.#feedSafely(receiver, offer, { noted: before, unread }),
+              // The others get theirs.
+              this.#feed(receiver, offer, { noted: before, unread }).catch(
+                error => {
+                  this.#given.delete(receiver);
+                  logger.debug(
+                    `What tenant ${receiver} receives is tried again: ${
+                      toError(error).message
+                    }`,
+                  );
+                },
+              ),
             );
           }
         }),
@@ -382,24 +389,6 @@ export class SharedEntities {
     return offer;
   }
 
-  /** A failure for one receiving tenant does not delay the others. */
-  async #feedSafely(
-    receiver: string,
-    offer: Offer,
-    shares: OtherShares,
-  ): Promise<void> {
-    try {
-      await this.#feed(receiver, offer, shares);
-    } catch (error) {
-      this.#given.delete(receiver);
-      this.#options.logger.debug(
-        `What tenant ${receiver} receives is tried again: ${
-          toError(error).message
-        }`,
-      );
-    }
-  }
-
   async #feed(
     receiver: string,
     offer: Offer,
@@ -446,23 +435,15 @@ export class SharedEntities {
     await status.writeCopies(receiver, notes, { keep: noted });
     const mutation = toMutation(copies, given);
     if (mutation) {
-      if (!engines.isRunning(receiver)) {
-        await this.#start(receiver);
-      }
+      this.#starting.add(receiver);
+      await engines
+        .start(receiver)
+        .finally(() => this.#starting.delete(receiver));
       await engines.apply(receiver, mutation);
     }
     // The copies of ended shares are deleted, so their notes are too.
     await status.writeCopies(receiver, notes, { keep: unread });
     Object.assign(feeding, { version, lookedAt: now });
-  }
-
-  async #start(receiver: string): Promise<void> {
-    this.#starting.add(receiver);
-    try {
-      await this.#options.engines.start(receiver);
-    } finally {
-      this.#starting.delete(receiver);
-    }
   }
 
   /** Whether a tenant may have got entities of its own since the last look at them. */

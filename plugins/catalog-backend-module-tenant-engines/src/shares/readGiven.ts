@@ -34,6 +34,7 @@ export async function readGiven(
       [SHARES_SOURCE, STAMP, ANNOTATION_SHARE],
       name,
     ),
+    [],
   );
   return new Map(rows.map(({ ref, ...copy }) => [ref, copy]));
 }
@@ -42,25 +43,23 @@ export async function readGiven(
  * Which of these refs the engine of a tenant has as copies, and which from elsewhere, also where it
  * can't process them.
  */
-export async function readOwners(
+export function readOwners(
   pool: Pick<EnginePool, 'query'>,
   tenantId: string,
   refs: string[],
-): Promise<Awaited<ReturnType<typeof ownersOf>>> {
-  const owners = await unlessWithoutTables(
-    ownersOf(pool, tenantId, { refs, sourceKey: SHARES_SOURCE }).then(found => [
-      ...found,
-    ]),
+): ReturnType<typeof ownersOf> {
+  return unlessWithoutTables(
+    ownersOf(pool, tenantId, { refs, sourceKey: SHARES_SOURCE }),
+    new Map(),
   );
-  return new Map(owners);
 }
 
-async function unlessWithoutTables<T>(read: Promise<T[]>): Promise<T[]> {
+async function unlessWithoutTables<T>(read: Promise<T>, nothing: T) {
   try {
     return await read;
   } catch (error) {
     if (saysTablesAreGone(error)) {
-      return [];
+      return nothing;
     }
     throw error;
   }
