@@ -76,7 +76,7 @@ class Engines implements TenantEngines {
   #started?: StartedEngines;
 
   constructor(readonly configs: EngineConfigs) {
-    this.leases = new ProcessLeases(configs.leases);
+    this.leases = new ProcessLeases(configs.operator.leases);
     this.works = new WorkByTenant({ leases: this.leases });
   }
 
@@ -265,7 +265,7 @@ export const catalogModuleTenantEngines = (
           const pool = new EnginePool({
             applicationName: engines.leases.applicationName,
             connection,
-            max: engines.configs.sessions.engines,
+            max: engines.configs.operator.sessions.engines,
             logger,
             onWork: (tenantId, ms) => usage.addWork(tenantId, ms),
           });
@@ -304,7 +304,7 @@ export const catalogModuleTenantEngines = (
             connection,
             schema,
             processId,
-            leaseMs: engines.configs.leases.leaseMs,
+            leaseMs: engines.configs.operator.leases.leaseMs,
             logger,
             intervalMsOf: tenantId =>
               processingIntervalOf(tenantId, { changes, engines }),
@@ -387,7 +387,7 @@ export const catalogModuleTenantEngines = (
             };
             const mutationsBy = (find_: typeof findToWork) =>
               new CodeMutations({
-                bounds: engines.configs.bounds,
+                bounds: engines.configs.operator.bounds,
                 database: tenantDatabase,
                 find: find_,
                 logger,
@@ -402,7 +402,7 @@ export const catalogModuleTenantEngines = (
                 logger,
                 maxEntities: async slug =>
                   Math.min(
-                    engines.configs.bounds.maxEntities,
+                    engines.configs.operator.bounds.maxEntities,
                     await maxEntities(slug),
                   ),
                 refuse: (id, req) =>
@@ -423,7 +423,9 @@ export const catalogModuleTenantEngines = (
               database: tenantDatabase,
               logger,
               engines: {
-                isRunning: id => manager.isRunning(id),
+                isRunning: id =>
+                  manager.statusOf(id).state === 'running' &&
+                  manager.asleepSince(id) === undefined,
                 start: async id => {
                   const engine = manager.findHeld(id);
                   await (engine && runningEngine(engine));

@@ -16,7 +16,6 @@ const backend = {
     providers: { github: { ours: { organization: 'default' } } },
     rules: [{ allow: ['Component'] }],
     processingInterval: { minutes: 2 },
-    orphanStrategy: 'keep',
   },
   integrations: { github: [{ host: 'github.com', token: 'default-token' }] },
 };
@@ -47,22 +46,6 @@ describe('the configuration of an engine', () => {
     expect(config.get('catalog.providers')).toEqual(operated.catalog.providers);
     expect(config.get('integrations')).toEqual(operated.integrations);
     expect(JSON.stringify(config.get())).not.toContain('default-token');
-  });
-
-  it('keeps the rest of the backend', async () => {
-    const config = await create(withOperated).configOf(tenant, undefined);
-
-    expect(config.getString('backend.baseUrl')).toBe('http://localhost:7007');
-    expect(config.getString('catalog.orphanStrategy')).toBe('keep');
-    expect(config.get('catalog.rules')).toEqual(backend.catalog.rules);
-  });
-
-  it('does not have what app-config says of other tenants', async () => {
-    const other = { tenantId: tenant.tenantId, tenantSlug: 'other' };
-    const config = await create(withOperated).configOf(other, undefined);
-
-    expect(config.has('tenancy')).toBe(false);
-    expect(JSON.stringify(config.get())).not.toContain('acme');
   });
 
   it('uses app-config alone where it feeds the tenant', async () => {

@@ -46,7 +46,8 @@ const EXAMPLES: ActiveTenant[] = [
  */
 export class EngineConfigs {
   readonly #backend: JsonObject;
-  readonly #operator: OperatorConfig;
+  /** What app-config says of all engines. */
+  readonly operator: OperatorConfig;
   readonly #hosts: AllowedHosts;
   readonly #hostsOfModules: AllowedHosts;
   readonly #env: NodeJS.ProcessEnv;
@@ -63,7 +64,7 @@ export class EngineConfigs {
     loadSchemas: () => Promise<PackageSchema[]>,
   ) {
     this.#backend = backend;
-    this.#operator = operator;
+    this.operator = operator;
     this.#hosts = hosts;
     this.#hostsOfModules = AllowedHosts.fromConfig(
       new ConfigReader({ backend: { reading: { allow: operator.allow } } }),
@@ -93,21 +94,6 @@ export class EngineConfigs {
     );
   }
 
-  /** How this process takes leases of tenants. */
-  get leases(): OperatorConfig['leases'] {
-    return this.#operator.leases;
-  }
-
-  /** The sessions that all engines of this process share, and all instances of one plugin. */
-  get sessions(): OperatorConfig['sessions'] {
-    return this.#operator.sessions;
-  }
-
-  /** Whether engines without work run as well. */
-  get keepRunning(): boolean {
-    return this.#operator.keepRunning;
-  }
-
   /**
    * The app-config of all engines and of single ones, without the addresses of this process,
    * which no entity depends on.
@@ -123,7 +109,7 @@ export class EngineConfigs {
 
   /** Whether app-config has the sources of this tenant's engine. */
   isConfiguredByOperator(tenantSlug: string): boolean {
-    return this.#operator.sources.has(tenantSlug);
+    return this.operator.sources.has(tenantSlug);
   }
 
   /**
@@ -229,7 +215,7 @@ export class EngineConfigs {
         )}. Put \${tenant.id} into it, below tenancy.plugins.config.${id}`,
       );
     }
-    const closed = this.#operator.plugins.tenantKeys.find(
+    const closed = this.operator.plugins.tenantKeys.find(
       key =>
         operatorKey !== undefined &&
         (`${key}.`.startsWith(`${operatorKey}.`) ||
@@ -252,14 +238,12 @@ export class EngineConfigs {
     return this.#secrets.get(config) ?? [];
   }
 
-  /** How much an engine takes of one source. */
-  get bounds(): SourceBounds {
-    return this.#operator.bounds;
-  }
-
   /** The features that the backend of the tenant's engine needs beside its configuration. */
   features(tenant: ActiveTenant): BackendFeature[] {
-    return [this.fileTargets(tenant), ...this.readers(tenant, this.bounds)];
+    return [
+      this.fileTargets(tenant),
+      ...this.readers(tenant, this.operator.bounds),
+    ];
   }
 
   /** The features of an instance of another plugin, whose files may be as large as archives. */
@@ -268,10 +252,10 @@ export class EngineConfigs {
     plugin: KnownPlugin,
     logger: LoggerService,
   ): BackendFeature[] {
-    const maxBytes = this.bounds.maxArchiveBytes;
+    const maxBytes = this.operator.bounds.maxArchiveBytes;
     return [
-      ...this.readers(tenant, { ...this.bounds, maxBytes }),
-      ...(plugin.features?.({ isListed: this.#isListed, logger }) ?? []),
+      ...this.readers(tenant, { ...this.operator.bounds, maxBytes }),
+      ...(plugin.features?.({ isListed: this.isListed, logger }) ?? []),
     ];
   }
 
@@ -286,20 +270,21 @@ export class EngineConfigs {
     { tenantSlug }: ActiveTenant,
     own: ReadonlySet<string>,
   ): WithinReach | undefined {
-    if (this.#operator.sources.has(tenantSlug)) {
+    if (this.operator.sources.has(tenantSlug)) {
       return undefined;
     }
     obeyReach();
-    const isListed = (url: URL) => own.has(url.host) || this.#isListed(url);
+    const isListed = (url: URL) => own.has(url.host) || this.isListed(url);
     return work => new Reach({ isListed }).run(work);
   }
 
-  readonly #isListed = (url: URL): boolean =>
+  /** Whether the operator has listed the host of a URL for anything but sources. */
+  readonly isListed = (url: URL): boolean =>
     this.#hosts.isListed(url) || this.#hostsOfModules.isListed(url);
 
   private readers(tenant: ActiveTenant, bounds: SourceBounds) {
     // The operator wrote app-config, so its hosts count as listed.
-    const operated = this.#operator.sources.get(tenant.tenantSlug);
+    const operated = this.operator.sources.get(tenant.tenantSlug);
     const own = operated && AllowedHosts.fromConfig(this.#engine(operated));
     return [
       ownCredentialsReaders(),
@@ -314,7 +299,7 @@ export class EngineConfigs {
   /** Refuses an engine all files of the server except those that app-config names for it. */
   fileTargets(tenant: ActiveTenant): BackendFeature {
     const { locations = [] } =
-      this.#operator.sources.get(tenant.tenantSlug)?.catalog ?? {};
+      this.operator.sources.get(tenant.tenantSlug)?.catalog ?? {};
     const targets = locations.flatMap(({ type, target }) =>
       // As the catalog resolves the targets of its own configuration.
       type === 'file' && typeof target === 'string' ? [resolve(target)] : [],
@@ -327,7 +312,7 @@ export class EngineConfigs {
     stored: JsonObject | undefined,
     compose: (sources: EngineSources, own?: JsonObject) => Config,
   ): Promise<Config> {
-    const operated = this.#operator.sources.get(tenant.tenantSlug);
+    const operated = this.operator.sources.get(tenant.tenantSlug);
     if (operated) {
       return compose(operated);
     }
@@ -356,25 +341,37 @@ export class EngineConfigs {
     }
   }
 
-  async #resolve(
+  /**
+   * Replaces references in what a tenant has configured by the secrets that belong to it.
+   *
+   * @throws InputError that names the reference, and no secret
+   */
+  withSecrets(
     { tenantSlug }: ActiveTenant,
     config: JsonObject,
   ): Promise<ResolvedConfig> {
-    const { variables, secretsDirectory, minIntervalMs } = this.#operator;
-    const resolved = await resolveReferences(parseTenantConfig(config), {
+    const { variables, secretsDirectory } = this.operator;
+    return resolveReferences(config, {
       tenantSlug,
       variables: variables.get(tenantSlug) ?? [],
       secretsDirectory,
       env: this.#env,
     });
+  }
+
+  async #resolve(
+    tenant: ActiveTenant,
+    config: JsonObject,
+  ): Promise<ResolvedConfig> {
+    const resolved = await this.withSecrets(tenant, parseTenantConfig(config));
     checkTenantKeys(
       (resolved.data.plugins ?? {}) as JsonObject,
-      this.#operator.plugins.tenantKeys,
+      this.operator.plugins.tenantKeys,
     );
     this.#hosts.check(resolved);
     checkPatterns(resolved.data);
-    await this.#inTurn.run(tenantSlug, () =>
-      checkIntervals(resolved.data, minIntervalMs),
+    await this.#inTurn.run(tenant.tenantSlug, () =>
+      checkIntervals(resolved.data, this.operator.minIntervalMs),
     );
     checkOwnCredentials(resolved.data);
     return resolved;
@@ -395,7 +392,7 @@ export class EngineConfigs {
     own: JsonObject = {},
   ): Config {
     const backend = this.#compose({ integrations }, inherits);
-    const operated = this.#operator.plugins.config[id];
+    const operated = this.operator.plugins.config[id];
     let data = mergeConfigs(
       backend,
       operated ? { [id]: fillIn(operated, tenant) } : {},
@@ -418,7 +415,7 @@ export class EngineConfigs {
     const { reading } = (this.#backend.backend ?? {}) as {
       reading?: { allow?: { host: string }[] };
     };
-    return [...(reading?.allow ?? []), ...this.#operator.allow].map(
+    return [...(reading?.allow ?? []), ...this.operator.allow].map(
       ({ host }) => host,
     );
   }
@@ -429,7 +426,7 @@ export class EngineConfigs {
   ): JsonObject {
     const backend = pick(this.#backend, [
       ...INHERITED,
-      ...this.#operator.inherit,
+      ...this.operator.inherit,
       ...inherits,
     ]);
     return structuredClone({
@@ -438,7 +435,7 @@ export class EngineConfigs {
       events: { useEventBus: 'never' },
       catalog: {
         ...(backend.catalog as JsonObject | undefined),
-        processingInterval: this.#operator.processingInterval,
+        processingInterval: this.operator.processingInterval,
         ...catalog,
       },
       ...(integrations && { integrations }),

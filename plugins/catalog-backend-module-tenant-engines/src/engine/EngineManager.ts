@@ -116,11 +116,11 @@ export class EngineManager {
   private constructor(options: EngineManagerOptions) {
     this.#options = options;
     this.#sleeping = new SleepingEngines(options.pool, options.readOldest);
-    this.#parser = new SourceParser(options.configs.bounds);
+    this.#parser = new SourceParser(options.configs.operator.bounds);
     this.#reads = new ReadsUnderWay({
       pool: options.pool,
       // To read and to parse.
-      longestMs: 2 * options.configs.bounds.timeoutMs,
+      longestMs: 2 * options.configs.operator.bounds.timeoutMs,
     });
     this.#timing = {
       ...SUPERVISION_TIMING,
@@ -137,7 +137,7 @@ export class EngineManager {
     this.#sleep = new EngineSleep({
       ...options,
       entries: this.#entries,
-      keepRunning: options.configs.keepRunning,
+      keepRunning: options.configs.operator.keepRunning,
       running: this.#sleeping,
       timing: this.#timing,
       wake: tenantId => this.wake(tenantId),
@@ -167,11 +167,6 @@ export class EngineManager {
     const { supervised, sleep } = this.#entries.get(tenantId) ?? {};
     const without = sleep === 'asleep' ? 'running' : 'stopped';
     return supervised?.status ?? { state: without };
-  }
-
-  /** Whether this process has the engine of a tenant, started. */
-  isRunning(tenantId: string): boolean {
-    return this.#entries.get(tenantId)?.supervised?.engine !== undefined;
   }
 
   /** By the clock of `performance`; `undefined` if the engine does not sleep. */
@@ -278,10 +273,8 @@ export class EngineManager {
       if (!ids.has(tenantId)) {
         this.#entries.delete(tenantId);
         this.#options.status.forget(tenantId);
-        if (supervised) {
-          // Not awaited, so a slow stop does not delay the start of others. It never rejects.
-          supervised.stop();
-        }
+        // Not awaited, so a slow stop does not delay the start of others.
+        supervised?.stop();
       }
     }
     for (const record of wanted) {
@@ -340,11 +333,11 @@ export class EngineManager {
   }
 
   #stopIdle(): void {
-    const { leases, logger } = this.#options;
+    const { leases } = this.#options;
     const before = performance.now() - this.#timing.idleMs;
     for (const [tenantId, entry] of this.#entries) {
       if (!leases.isHeld(tenantId) && entry.lastRequestAt < before) {
-        entry.supervised?.stop().catch(error => logger.warn(String(error)));
+        entry.supervised?.stop();
         entry.supervised = undefined;
       }
     }
@@ -432,6 +425,8 @@ export class EngineManager {
       entry.slackMs = (processingIntervalMs(config) ?? 0) / 2;
     }
     const within = configs.reach(tenant, await hostsOf(services.discovery));
+    // Throws for integrations of app-config that are not valid: before anything is opened.
+    const ofConfig = configs.features(tenant);
     const { members } = this.#options;
     const memberEntities = members.open(tenant, { work, logger });
     const database = this.#sleeping.open({
@@ -460,12 +455,12 @@ export class EngineManager {
           // Errors of sources are events, which only this module logs.
           catalogLogs,
           ...features,
-          ...configs.features(tenant),
+          ...ofConfig,
           memberEntities.feature,
           boundedSources({
             ...tenant,
             parser: this.#parser,
-            bounds: configs.bounds,
+            bounds: configs.operator.bounds,
             reads: this.#reads,
             refuseGrowth: brought =>
               refuseGrowth(tenant, brought, this.#options),

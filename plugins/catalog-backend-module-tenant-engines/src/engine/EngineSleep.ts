@@ -52,7 +52,7 @@ interface EngineSleepOptions {
   logger: LoggerService;
   members: Pick<MembersOfTenants, 'isBusy'>;
   /** When items of engines that run are due. */
-  running: Pick<SleepingEngines, 'activityOf' | 'dueInMs'>;
+  running: Pick<SleepingEngines, 'of'>;
   timing: SleepTiming;
   /**
    * Has the engine of a tenant look for work, and starts it for that, if this process has its
@@ -169,14 +169,14 @@ export class EngineSleep {
 
   #dueInMs({ tenant, slackMs }: EngineEntry): number {
     const { running, timing } = this.#options;
-    return running.dueInMs(tenant.tenantId, timing.quietMs, slackMs) ?? 0;
+    return running.of(tenant.tenantId)?.dueInMs(timing.quietMs, slackMs) ?? 0;
   }
 
   async #sleep(entry: EngineEntry): Promise<void> {
     const { entries, leases, running, wakes } = this.#options;
     const { fingerprint, lastRequestAt, supervised, tenant } = entry;
     const { tenantId } = tenant;
-    const activity = running.activityOf(tenantId);
+    const activity = running.of(tenantId)?.activity;
     // Spread, so that the engines do not all look at the same time.
     const longestMs = LONGEST_SLEEP_MS * (1 - Math.random() / 2);
     const ms = Math.min(this.#dueInMs(entry), longestMs);
@@ -188,13 +188,13 @@ export class EngineSleep {
       entry.supervised === supervised &&
       entry.fingerprint === fingerprint &&
       entry.lastRequestAt === lastRequestAt &&
-      running.activityOf(tenantId) === activity &&
+      running.of(tenantId)?.activity === activity &&
       leases.isHeld(tenantId)
     ) {
       entry.supervised = undefined;
       entry.sleep = 'asleep';
       entry.asleepSince = performance.now();
-      // Not awaited: a request that comes now starts another one. It never rejects.
+      // Not awaited: a request that comes now starts another one.
       supervised?.stop();
     } else {
       // A start notes that it runs, too.

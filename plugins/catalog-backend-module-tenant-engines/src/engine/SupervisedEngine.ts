@@ -133,7 +133,11 @@ export class SupervisedEngine {
     });
   }
 
-  /** @param options - as of {@link TenantEngine.stop} */
+  /**
+   * Never rejects.
+   *
+   * @param options - as of {@link TenantEngine.stop}
+   */
   async stop(options?: StopOptions): Promise<void> {
     this.#stopOptions = options;
     this.#stopping.abort();

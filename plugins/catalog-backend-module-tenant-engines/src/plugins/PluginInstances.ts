@@ -296,7 +296,7 @@ export class PluginInstances {
       // A tenant that was created after the list was read may already have had a request.
       if (!ids.has(tenantId) && lastRequestAt < readAt) {
         this.#entries.delete(tenantId);
-        this.#stopLater(supervised);
+        supervised?.stop();
       }
     }
     for (const tenant of tenants) {
@@ -387,15 +387,10 @@ export class PluginInstances {
         entry.lastRequestAt < before &&
         !entry.supervised?.engine?.hasSockets
       ) {
-        this.#stopLater(entry.supervised);
+        entry.supervised?.stop();
         entry.supervised = undefined;
       }
     }
-  }
-
-  #stopLater(supervised: SupervisedEngine | undefined): void {
-    const { logger } = this.#options;
-    supervised?.stop().catch(error => logger.warn(describeFailure(error)));
   }
 
   #supervise(tenant: ActiveTenant): SupervisedEngine {

@@ -254,7 +254,7 @@ function instancesModule(
             applicationName:
               `${engines.leases.applicationName} ${pluginId}`.slice(0, 63),
             connection,
-            max: engines.configs.sessions.instances,
+            max: engines.configs.operator.sessions.instances,
             logger,
             onWork: (tenantId, ms) => usage.addWork(tenantId, ms),
           });

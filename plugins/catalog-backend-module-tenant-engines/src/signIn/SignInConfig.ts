@@ -1,5 +1,4 @@
 import type { RootConfigService } from '@backstage/backend-plugin-api';
-import { ConfigReader } from '@backstage/config';
 import { NotAllowedError } from '@backstage/errors';
 import {
   type ActiveTenant,
@@ -7,12 +6,7 @@ import {
   readTenancyConfig,
 } from 'backstage-plugin-catalog-tenancy-node';
 import type { PutTenantSignIn } from 'backstage-plugin-tenants-common';
-import { AllowedHosts } from '../config/hosts';
-import {
-  type OperatorConfig,
-  readOperatorConfig,
-} from '../config/operatorConfig';
-import { resolveReferences } from '../config/references';
+import { EngineConfigs } from '../config/EngineConfigs';
 import { obeyReach, Reach } from '../reach/Reach';
 
 const KEY = 'auth.providers.tenant';
@@ -22,8 +16,7 @@ const MAX_BYTES = 1024 * 1024;
 
 /** The operator's settings for the sign-in of tenants in app-config. */
 export class SignInConfig {
-  readonly #operator: OperatorConfig;
-  readonly #hosts: readonly AllowedHosts[];
+  readonly #configs: EngineConfigs;
   readonly #administrators: ReadonlySet<string>;
   /** Of what an attempt is bound by. */
   readonly key: string;
@@ -47,15 +40,7 @@ export class SignInConfig {
       );
     }
     this.key = config.getString('auth.session.secret');
-    this.#operator = readOperatorConfig(config);
-    this.#hosts = [
-      AllowedHosts.fromConfig(config),
-      AllowedHosts.fromConfig(
-        new ConfigReader({
-          backend: { reading: { allow: this.#operator.allow } },
-        }),
-      ),
-    ];
+    this.#configs = EngineConfigs.create({ config });
     this.#administrators = readAdministrators(config).users;
     obeyReach();
   }
@@ -67,18 +52,10 @@ export class SignInConfig {
 
   /** @throws InputError that names the reference, and no secret */
   async secretOf(
-    { tenantSlug }: ActiveTenant,
+    tenant: ActiveTenant,
     { client_secret }: PutTenantSignIn,
   ): Promise<string> {
-    const { data } = await resolveReferences(
-      { client_secret },
-      {
-        tenantSlug,
-        variables: this.#operator.variables.get(tenantSlug) ?? [],
-        secretsDirectory: this.#operator.secretsDirectory,
-        env: process.env,
-      },
-    );
+    const { data } = await this.#configs.withSecrets(tenant, { client_secret });
     return String(data.client_secret);
   }
 
@@ -87,8 +64,7 @@ export class SignInConfig {
    * operator lists.
    */
   within<T>(issuer: URL, work: () => Promise<T>): Promise<T> {
-    const isListed = (url: URL) =>
-      this.#hosts.some(hosts => hosts.isListed(url));
+    const { isListed } = this.#configs;
     if (issuer.protocol !== 'https:' && !isListed(issuer)) {
       throw new NotAllowedError(
         'The provider has to be reached by https, unless the operator lists its host',

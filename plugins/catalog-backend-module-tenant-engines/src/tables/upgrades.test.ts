@@ -320,7 +320,7 @@ describe.each(databases.eachSupportedId())(
       expect((await poll()).flat()).toEqual([]);
       const polls = poll();
       await waitUntil('the engines to sleep', () =>
-        ids.every(each => sleeping.dueInMs(each, 0) !== undefined),
+        ids.every(each => sleeping.of(each)!.dueInMs(0) !== undefined),
       );
       const upgrade = tables.upgrade(upgraded.tenantId);
       try {
@@ -329,9 +329,9 @@ describe.each(databases.eachSupportedId())(
           `update ${engineSchemaOf(other.tenantId)}.refresh_state
               set next_update_at = now()`,
         );
-        const before = sleeping.activityOf(other.tenantId)!;
+        const before = sleeping.of(other.tenantId)!.activity;
         await withDeadline('the look', sleeping.wakeDue());
-        expect(sleeping.activityOf(other.tenantId)).toBeGreaterThan(before);
+        expect(sleeping.of(other.tenantId)!.activity).toBeGreaterThan(before);
         const reports = await withDeadline(
           'the reports',
           Promise.all(ids.map(each => status.report(each))),

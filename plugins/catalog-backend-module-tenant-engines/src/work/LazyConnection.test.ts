@@ -238,31 +238,6 @@ describe.each(databases.eachSupportedId())('a connection on %s', id => {
       });
       expect(await notes()).toEqual(['one', 'two']);
     });
-
-    it('loses all of it where its first statement got no session', async () => {
-      const refusing = new EnginePool({
-        applicationName: 'engines',
-        connection: { ...connection, port: 1 },
-        max: 1,
-        logger: mockServices.logger.mock(),
-      });
-      try {
-        const tried: string[] = [];
-        await refusing.forSchema('acme').knex.transaction(async tx => {
-          for (const note of ['one', 'two']) {
-            await tx('notes')
-              .insert({ note })
-              .catch(error => tried.push(error.name));
-          }
-        });
-        expect(tried).toEqual([
-          'ServiceUnavailableError',
-          'ServiceUnavailableError',
-        ]);
-      } finally {
-        await refusing.close();
-      }
-    });
   });
 
   it('lets Knex cancel its statement', async () => {

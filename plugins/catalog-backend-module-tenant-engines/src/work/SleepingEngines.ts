@@ -59,18 +59,9 @@ export class SleepingEngines {
     };
   }
 
-  /** As {@link Hibernation.dueInMs}; nothing where this process runs no engine. */
-  dueInMs(
-    tenantId: string,
-    quietMs: number,
-    slackMs?: number,
-  ): number | undefined {
-    return this.#engines.get(tenantId)?.dueInMs(quietMs, slackMs);
-  }
-
-  /** As {@link Hibernation.activity}. */
-  activityOf(tenantId: string): number | undefined {
-    return this.#engines.get(tenantId)?.activity;
+  /** Nothing where this process runs no engine of the tenant. */
+  of(tenantId: string): Hibernation | undefined {
+    return this.#engines.get(tenantId);
   }
 
   /** Makes the engine of a tenant look for work, if this process runs it. */

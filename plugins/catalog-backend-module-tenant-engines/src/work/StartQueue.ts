@@ -46,11 +46,8 @@ export class StartQueue {
   /** Makes the work with this key the next to run, now or when it comes. */
   hurry(key: string): void {
     this.#hurried.add(key);
-    const [first, others] = [
-      this.#waiting.filter(each => each.key === key),
-      this.#waiting.filter(each => each.key !== key),
-    ];
-    this.#waiting = [...first, ...others];
+    // The others keep their order.
+    this.#waiting.sort((a, b) => Number(b.key === key) - Number(a.key === key));
   }
 
   /** Resolves when a place is free, which is already counted as taken. */
