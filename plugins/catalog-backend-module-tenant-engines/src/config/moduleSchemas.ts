@@ -5,6 +5,7 @@ import type { JsonObject, JsonValue } from '@backstage/types';
 import { getPackages } from '@manypkg/get-packages';
 import { join } from 'path';
 import { Worker } from 'worker_threads';
+import { isObject } from './objects';
 import type { ResolvedConfig } from './references';
 
 /** The schema of one package's configuration, as `loadConfigSchema` serializes it. */
@@ -202,8 +203,4 @@ function describe(error: unknown): string {
   return messages.length > 0
     ? messages.map(message => message.replace(/^Config /, '')).join('; ')
     : 'The configuration does not match the schemas of the modules of this backend';
-}
-
-function isObject(value: JsonValue | undefined): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -6,6 +6,7 @@ import { urlReaderFactoriesServiceRef } from '@backstage/backend-defaults/urlRea
 import type { Config } from '@backstage/config';
 import { InputError, NotAllowedError } from '@backstage/errors';
 import type { JsonObject, JsonValue } from '@backstage/types';
+import { objectOf } from './objects';
 
 /*
  * Clouds give the process of the backend an identity: a role of AWS, a managed identity of
@@ -239,12 +240,4 @@ function withProperty(
 
 function listOf(value: JsonValue | undefined): JsonObject[] {
   return Array.isArray(value) ? value.map(objectOf) : [];
-}
-
-function objectOf(value: unknown): JsonObject {
-  return isObject(value) ? value : {};
-}
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -80,7 +80,10 @@ export class PluginSchemas {
     const wait = { patienceMs: PATIENCE_MS, signal };
     return this.#withSession(async session => {
       await session.lock(name, { scope: 'session', ...wait });
-      await this.#create(session, name);
+      // CREATE SCHEMA IF NOT EXISTS needs the right to create also if the schema exists.
+      if (!(await session.hasSchema(name))) {
+        await session.query(`create schema ${escapeIdentifier(name)}`);
+      }
       await session.withLockRetries(
         `Preparing the schema "${name}"`,
         wait,
@@ -197,18 +200,6 @@ export class PluginSchemas {
         check,
       ),
     );
-  }
-
-  async #create(session: TablesSession, name: string): Promise<void> {
-    // CREATE SCHEMA IF NOT EXISTS needs the right to create also if the schema exists.
-    const found = await session.query(
-      'select from pg_catalog.pg_namespace where nspname = $1',
-      [name],
-    );
-    if (found.length > 0) {
-      return;
-    }
-    await session.query(`create schema ${escapeIdentifier(name)}`);
   }
 
   /** Of the schemas of all tenants, or of some. */

@@ -129,7 +129,7 @@ export class EngineTables {
     const schema = engineSchemaOf(tenantId);
     const title = titleOf(tenantId);
     return this.withRetries(`Preparing ${title}`, options, async session => {
-      if (await hasTables(session, schema)) {
+      if (await session.hasSchema(schema)) {
         return this.versionOf(session, schema);
       }
       return session.transaction(async () => {
@@ -137,7 +137,7 @@ export class EngineTables {
           scope: 'transaction',
           ...this.waitOf(options),
         });
-        if (await hasTables(session, schema)) {
+        if (await session.hasSchema(schema)) {
           return this.versionOf(session, schema);
         }
         await session.query(`create schema ${escapeIdentifier(schema)}`);
@@ -201,7 +201,7 @@ export class EngineTables {
           scope: 'transaction',
           ...this.waitOf(options),
         });
-        if (!(await hasTables(session, schema))) {
+        if (!(await session.hasSchema(schema))) {
           throw new EngineTablesError(
             `The tenant ${tenantId} has no tables of its own to upgrade`,
           );
@@ -455,17 +455,6 @@ async function otherRoles(session: TablesSession): Promise<string[]> {
     [APP_ROLE],
   );
   return rows.map(({ name }) => name);
-}
-
-async function hasTables(
-  session: TablesSession,
-  schema: string,
-): Promise<boolean> {
-  const found = await session.query(
-    'select from pg_catalog.pg_namespace where nspname = $1',
-    [schema],
-  );
-  return found.length > 0;
 }
 
 function versionOf(all: string[], done: string[]): TablesVersion {

@@ -146,6 +146,15 @@ export class TablesSession {
     }
   }
 
+  /** Whether there is a schema of this name. */
+  async hasSchema(name: string): Promise<boolean> {
+    const found = await this.query(
+      'select from pg_catalog.pg_namespace where nspname = $1',
+      [name],
+    );
+    return found.length > 0;
+  }
+
   /** The schema in which unqualified names are found and created. */
   async useSchema(schema: string): Promise<void> {
     await this.query(`select set_config('search_path', $1, false)`, [

@@ -1,6 +1,7 @@
 import type { JsonObject, JsonValue } from '@backstage/types';
 import type { ActiveTenant } from 'backstage-plugin-catalog-tenancy-node';
 import { resolve } from 'node:path';
+import { objectOf } from '../../config/objects';
 import type { KnownPlugin } from './KnownPlugin';
 
 /*
@@ -140,10 +141,4 @@ function partsOf(path: JsonValue | undefined): string[] {
   return String(path ?? '')
     .split('/')
     .filter(Boolean);
-}
-
-function objectOf(value: JsonValue | undefined): JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? value
-    : {};
 }
