@@ -116,22 +116,6 @@ describe('by the schemas of the modules', () => {
   });
 });
 
-describe('the schemas', () => {
-  it('are those of all packages of the backend', async () => {
-    const names = (await loadPackageSchemas()).map(
-      ({ packageName }) => packageName,
-    );
-
-    expect(names).toEqual(
-      expect.arrayContaining([
-        '@backstage/integration',
-        '@backstage/plugin-catalog-backend',
-        'backstage-plugin-catalog-backend-module-tenant-engines',
-      ]),
-    );
-  });
-});
-
 describe('where the packages of the backend lead to no integration', () => {
   let directory: string;
   let all: EngineConfigs;

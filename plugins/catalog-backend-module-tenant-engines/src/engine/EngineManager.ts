@@ -413,7 +413,8 @@ export class EngineManager {
     logger: LoggerService,
     signal: AbortSignal,
   ): Promise<TenantEngine> {
-    const { configs, events, features, redact, services } = this.#options;
+    const { configs, events, features, members, redact, services } =
+      this.#options;
     const work = this.#options.works.of(tenant);
     const record = await this.#recordOf(tenant);
     const config = await configs.configOf(tenant, record.catalogConfig);
@@ -427,7 +428,6 @@ export class EngineManager {
     const within = configs.reach(tenant, await hostsOf(services.discovery));
     // Throws for integrations of app-config that are not valid: before anything is opened.
     const ofConfig = configs.features(tenant);
-    const { members } = this.#options;
     const memberEntities = members.open(tenant, { work, logger });
     const database = this.#sleeping.open({
       tenantId: tenant.tenantId,

@@ -133,11 +133,7 @@ export class SupervisedEngine {
     });
   }
 
-  /**
-   * Never rejects.
-   *
-   * @param options - as of {@link TenantEngine.stop}
-   */
+  /** Never rejects; the options are those of {@link TenantEngine.stop}. */
   async stop(options?: StopOptions): Promise<void> {
     this.#stopOptions = options;
     this.#stopping.abort();
