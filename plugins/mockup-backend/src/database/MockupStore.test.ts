@@ -99,9 +99,6 @@ describe.each(mockupStores(databases))(
         'theirs',
       ]);
       await expect(filtered({ filter: { id: [] } })).resolves.toEqual([]);
-      await expect(
-        filtered({ owner: ALICE, filter: { owner: [BOB] } }),
-      ).resolves.toEqual([]);
     });
 
     it.each([

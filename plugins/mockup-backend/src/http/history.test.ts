@@ -90,10 +90,6 @@ describe.each(databases.eachSupportedId())(
       it.each([
         [{}, 'versionTag is missing, expected a string of at most 50'],
         [{ versionTag: 't'.repeat(51) }, 'versionTag must be a string of at'],
-        [
-          { versionTag: 'x', layoutData: [item({ x: 1 })] },
-          'unknown field "layoutData"',
-        ],
         [[], 'it must be an object with a versionTag, got a list'],
         [undefined, 'it is missing, expected an object with a versionTag'],
       ])('refuses %j', async (body, message) => {
