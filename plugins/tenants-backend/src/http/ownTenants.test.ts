@@ -159,6 +159,14 @@ describe.each(databases.eachSupportedId().slice(-1))(
           totalItems: 3,
         },
       });
+      // The gate has let these in.
+      for (const slug of [undefined, 'acme']) {
+        const caller = backend.service(slug ? `tenant:${slug}` : 'plugin:a');
+        expect((await get(caller, slug)).body).toMatchObject({
+          role: 'member',
+          ownership_entity_refs: [],
+        });
+      }
     });
 
     it('counts an administrator by permission', async () => {

@@ -17,7 +17,7 @@ describe.each(databases.eachSupportedId())('the use by day on %s', id => {
     await database.fill({ acme: { 'user:default/jane': 'admin' } });
     await database.client.query(
       `insert into tenant_usage (tenant_id, day, requests, database_ms, people, entities, bytes)
-       select tenant_id, day::date, 5, 7, 2, '{"component": 3, "=odd kind": 1}', 400
+       select tenant_id, day::date, 5, 7, 2, '{"component": 3, "=odd \\"kind\\"": 1}', 400
          from tenants, generate_series('2026-01-01', '2026-01-03', interval '1 day') day`,
     );
   });
@@ -37,14 +37,14 @@ describe.each(databases.eachSupportedId())('the use by day on %s', id => {
         requests: 5,
         database_ms: 7,
         people: 2,
-        entities: { component: 3, '=odd kind': 1 },
+        entities: { component: 3, '=odd "kind"': 1 },
         bytes: 400,
       })),
     );
     const csv = await backend.as(jane).get(`/acme/usage?${DAYS}&format=csv`);
     expect(csv.headers['content-type']).toContain('text/csv');
     expect(csv.text).toBe(
-      'day,requests,database_ms,people,bytes,"entities_=odd kind",entities_component\r\n' +
+      'day,requests,database_ms,people,bytes,"entities_=odd ""kind""",entities_component\r\n' +
         '2026-01-02,5,7,2,400,1,3\r\n2026-01-03,5,7,2,400,1,3\r\n',
     );
     expect((await backend.as(jane).get(`/globex/usage?${DAYS}`)).status).toBe(
