@@ -1,4 +1,4 @@
-import { identityApiRef, storageApiRef } from '@backstage/frontend-plugin-api';
+import { identityApiRef } from '@backstage/frontend-plugin-api';
 import { mockApis, renderInTestApp } from '@backstage/frontend-test-utils';
 import { AuthorizeResult } from '@backstage/plugin-permission-common';
 import { permissionApiRef } from '@backstage/plugin-permission-react';
@@ -144,20 +144,18 @@ const components = registryOf(
   ...componentsOf([...stockComponents, ...containerComponents]),
 );
 
-const storageApi = () => mockApis.storage();
-
 const authorize = jest.fn();
+
+beforeEach(() => window.localStorage.clear());
 
 async function open(
   backend: Backend,
   options: {
-    storage?: ReturnType<typeof storageApi>;
     mayUpdate?: boolean;
     mayPublish?: boolean;
   } = {},
 ) {
-  const { storage = storageApi(), mayUpdate = true } = options;
-  const { mayPublish = mayUpdate } = options;
+  const { mayUpdate = true, mayPublish = mayUpdate } = options;
   authorize.mockImplementation(async ({ permission }) => {
     const isPublishing = permission.name === 'mockup.page.publish';
     const isAllowed = isPublishing ? mayPublish : mayUpdate;
@@ -169,7 +167,6 @@ async function open(
       [mockupApiRef, backend.api as unknown as MockupApi],
       [catalogApiRef, catalogApiMock()],
       [mockupComponentsApiRef, components],
-      [storageApiRef, storage],
       [
         identityApiRef,
         mockApis.identity({ userEntityRef: 'user:default/test' }),
@@ -187,7 +184,7 @@ async function open(
     // What the backend says of the permission may come later than what it said before.
     await screen.findByRole('button', { name: 'Save', hidden: true });
   }
-  return { ...result, storage };
+  return result;
 }
 
 const canvas = () => screen.getByRole('listbox', { name: 'Canvas' });
@@ -996,18 +993,18 @@ describe('two people in one mockup', () => {
 });
 
 describe('a draft', () => {
-  const draftIn = (storage: ReturnType<typeof storageApi>) =>
-    new DraftStore(storage, 'user:default/test').read(mockupId).at(0);
+  const draftOf = () =>
+    new DraftStore('user:default/test').read(mockupId).at(0);
 
   it('is kept soon after a change, offered at the next visit, and gone once saved', async () => {
     const backend = new Backend(item('a', 0, 0, 'Hello'));
-    const { storage, unmount } = await open(backend);
+    const { unmount } = await open(backend);
     focus(option(/Hello/));
     await press(' {ArrowRight}');
-    await waitFor(() => expect(draftIn(storage)?.content.items[0].x).toBe(1));
+    await waitFor(() => expect(draftOf()?.content.items[0].x).toBe(1));
     unmount();
 
-    await open(backend, { storage });
+    await open(backend);
     const dialog = await screen.findByRole('dialog', {
       name: 'There is a draft that was never saved',
     });
@@ -1019,42 +1016,39 @@ describe('a draft', () => {
     expect(items()).toEqual(['Text “Hello”, column 2, row 1, 4 wide, 2 high']);
     await userEvent.click(button('Save'));
     await screen.findByText('All changes are saved.');
-    await waitFor(() => expect(draftIn(storage)).toBeUndefined());
+    await waitFor(() => expect(draftOf()).toBeUndefined());
   });
 
   it('is gone where it was saved although the page was loaded again meanwhile', async () => {
     const backend = new Backend(item('a', 0, 0, 'Hello'));
-    const { storage, unmount } = await open(backend);
+    const { unmount } = await open(backend);
     focus(option(/Hello/));
     await press(' {ArrowRight}');
-    await waitFor(() => expect(draftIn(storage)).toBeDefined());
+    await waitFor(() => expect(draftOf()).toBeDefined());
     unmount();
-    backend.save(
-      draftIn(storage)!.content.items as LayoutItem[],
-      'user:default/test',
-    );
+    backend.save(draftOf()!.content.items as LayoutItem[], 'user:default/test');
 
-    await open(backend, { storage });
+    await open(backend);
     expect(items()).toEqual(['Text “Hello”, column 2, row 1, 4 wide, 2 high']);
-    await waitFor(() => expect(draftIn(storage)).toBeUndefined());
+    await waitFor(() => expect(draftOf()).toBeUndefined());
   });
 
   it('of each of two tabs is offered, until it is saved or discarded', async () => {
     const backend = new Backend(item('a', 0, 0, 'Hello'));
-    const { storage, unmount } = await open(backend);
+    const { unmount } = await open(backend);
     focus(option(/Hello/));
     await press(' {ArrowRight}');
-    await waitFor(() => expect(draftIn(storage)).toBeDefined());
-    const own = draftIn(storage)!;
+    await waitFor(() => expect(draftOf()).toBeDefined());
+    const own = draftOf()!;
     const theirs = { ...own.content, name: 'Of the other tab' };
-    await new DraftStore(storage, 'user:default/test').write(mockupId, {
+    await new DraftStore('user:default/test').write(mockupId, {
       ...own,
       ...{ id: 'other', content: theirs, at: '2026-11-20T12:00:00.000Z' },
     });
     await press('{ArrowRight}');
     unmount();
 
-    const { unmount: unmountAgain } = await open(backend, { storage });
+    const { unmount: unmountAgain } = await open(backend);
     const dialog = () => screen.findByRole('dialog');
     expect(await dialog()).toHaveTextContent('Text “Hello”: Moved');
     await userEvent.click(button('Show another draft'));
@@ -1067,26 +1061,31 @@ describe('a draft', () => {
     await screen.findByText('All changes are saved.');
     unmountAgain();
 
-    await open(backend, { storage });
+    await open(backend);
     expect(await dialog()).toHaveTextContent('Of the other tab');
     await userEvent.click(button('Discard the draft'));
-    await waitFor(() => expect(draftIn(storage)).toBeUndefined());
+    await waitFor(() => expect(draftOf()).toBeUndefined());
   });
 
   it('is kept where another tab discards it, or goes on with it', async () => {
     const backend = new Backend(item('a', 0, 0, 'Hello'));
-    const { storage } = await open(backend);
+    await open(backend);
     focus(option(/Hello/));
     await press(' {ArrowRight}');
     await screen.findByText('Not saved yet. This browser keeps a draft.');
-    const otherTab = new DraftStore(storage, 'user:default/test');
-    const own = draftIn(storage)!;
-    await act(() => otherTab.remove(mockupId, own.id));
-    expect(draftIn(storage)?.content.items[0].x).toBe(1);
+    const otherTab = new DraftStore('user:default/test');
+    const key = `mockup.drafts/user%3Adefault%2Ftest/${mockupId}`;
+    const inOtherTab = (change: () => Promise<void>) =>
+      act(async () => {
+        await change();
+        window.dispatchEvent(new StorageEvent('storage', { key }));
+      });
+    await inOtherTab(() => otherTab.remove(mockupId, draftOf()!.id));
+    expect(draftOf()?.content.items[0].x).toBe(1);
 
-    const kept = draftIn(storage)!;
+    const kept = draftOf()!;
     const theirs = { ...kept, content: { ...kept.content, name: 'Theirs' } };
-    await act(() =>
+    await inOtherTab(() =>
       otherTab.write(mockupId, { ...theirs, at: '2026-11-20T12:00:00.000Z' }),
     );
     expect(otherTab.read(mockupId).map(({ content }) => content.name)).toEqual([
@@ -1097,7 +1096,7 @@ describe('a draft', () => {
 
   it('is offered too where the backend refuses its layout for being beyond a limit', async () => {
     const backend = new Backend(item('a', 0, 0, 'Hello'));
-    const { storage, unmount } = await open(backend);
+    const { unmount } = await open(backend);
     focus(option(/Hello/));
     await press(' ');
     const row = screen.getByRole('textbox', { name: 'Row' });
@@ -1106,7 +1105,7 @@ describe('a draft', () => {
     await screen.findByText('Not saved yet. This browser keeps a draft.');
     unmount();
 
-    await open(backend, { storage });
+    await open(backend);
     await userEvent.click(
       await screen.findByRole('button', { name: 'Continue with the draft' }),
     );
@@ -1129,7 +1128,7 @@ describe('a draft', () => {
 
   it('of an older version shows what others have saved since, before it is saved', async () => {
     const backend = new Backend(item('a', 0, 0, 'Hello'));
-    const { storage, unmount } = await open(backend);
+    const { unmount } = await open(backend);
     focus(option(/Hello/));
     await press(' {ArrowRight}');
     unmount();
@@ -1139,7 +1138,7 @@ describe('a draft', () => {
       [item('a', 0, 0, 'Hello'), item('b', 0, 8, 'New')],
       'user:default/peter',
     );
-    await open(backend, { storage });
+    await open(backend);
     await userEvent.click(
       await screen.findByRole('button', { name: 'Continue with the draft' }),
     );

@@ -1,6 +1,5 @@
 import {
   identityApiRef,
-  storageApiRef,
   useApi,
   useRouteRef,
   useTranslationRef,
@@ -29,7 +28,6 @@ export function EditorPage() {
 function OpenedMockup({ id }: { id: string }) {
   const { t } = useTranslationRef(mockupTranslationRef);
   const api = useApi(mockupApiRef);
-  const storageApi = useApi(storageApiRef);
   const identityApi = useApi(identityApiRef);
   const listPath = useRouteRef(rootRouteRef)?.() ?? '';
   const mayUpdate = useMay({
@@ -45,9 +43,9 @@ function OpenedMockup({ id }: { id: string }) {
       return undefined;
     }
     const saved = savedOf(answer);
-    const drafts = new DraftStore(storageApi, userEntityRef);
+    const drafts = new DraftStore(userEntityRef);
     return { saved, drafts, offered: await offeredOf(drafts, saved) };
-  }, [api, id, identityApi, storageApi]);
+  }, [api, id, identityApi]);
 
   /** What is to be offered. A draft that says nothing new was saved while its page was left. */
   async function offeredOf(drafts: DraftStore, saved: Saved) {

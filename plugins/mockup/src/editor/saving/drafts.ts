@@ -1,4 +1,3 @@
-import type { StorageApi } from '@backstage/frontend-plugin-api';
 import { itemsWithin, layoutItemSchema } from 'backstage-plugin-mockup-common';
 import type { Content } from '../model/editorReducer';
 
@@ -16,52 +15,57 @@ export interface Draft {
 }
 
 /**
- * The drafts of one user, for each mockup one of each tab, the newest first. A portal with tenants
- * has a storage for each of them, so that a draft stays with its tenant.
+ * The drafts of one user in this browser, for each mockup one of each tab, the newest first. The
+ * app's storageApi may be that of the user settings, which sends them away and has no snapshot.
  */
 export class DraftStore {
-  readonly #storage: StorageApi;
-
-  constructor(storageApi: StorageApi, userRef: string) {
-    this.#storage = storageApi.forBucket(
-      `mockup.drafts.${encodeURIComponent(userRef)}`,
-    );
-  }
+  constructor(private readonly userRef: string) {}
 
   read(mockupId: string): Draft[] {
-    const value: unknown = this.#storage.snapshot(mockupId).value;
-    return Array.isArray(value) ? value.filter(isDraft) : [];
+    try {
+      const text = window.localStorage.getItem(this.#keyOf(mockupId));
+      const value: unknown = JSON.parse(text ?? '[]');
+      return Array.isArray(value) ? value.filter(isDraft) : [];
+    } catch {
+      return [];
+    }
   }
 
   /** Rejects where the browser keeps nothing more, or something else than could be offered. */
   async write(mockupId: string, draft: Draft): Promise<void> {
-    await this.#set(mockupId, [draft, ...this.#without(mockupId, draft.id)]);
+    this.#set(mockupId, [draft, ...this.#without(mockupId, draft.id)]);
     if (this.read(mockupId).every(({ id }) => id !== draft.id)) {
       throw new Error('The draft cannot be read again');
     }
   }
 
   async remove(mockupId: string, draftId: string): Promise<void> {
-    await this.#set(mockupId, this.#without(mockupId, draftId));
+    this.#set(mockupId, this.#without(mockupId, draftId));
   }
 
-  /**
-   * Calls the listener when the drafts of the mockup have changed, in whatever tab, until the
-   * returned function is called.
-   */
+  /** Calls the listener when another tab has changed the drafts, until the returned function is called. */
   observe(mockupId: string, listener: () => void): () => void {
-    const subscription = this.#storage.observe$(mockupId).subscribe(listener);
-    return () => subscription.unsubscribe();
+    const onStorage = ({ key }: StorageEvent) =>
+      key === this.#keyOf(mockupId) && listener();
+    window.addEventListener('storage', onStorage);
+    return () => window.removeEventListener('storage', onStorage);
+  }
+
+  #keyOf(mockupId: string): string {
+    return `mockup.drafts/${encodeURIComponent(this.userRef)}/${mockupId}`;
   }
 
   #without(mockupId: string, draftId: string): Draft[] {
     return this.read(mockupId).filter(({ id }) => id !== draftId);
   }
 
-  async #set(mockupId: string, drafts: Draft[]): Promise<void> {
-    await (drafts.length > 0
-      ? this.#storage.set(mockupId, JSON.parse(JSON.stringify(drafts)))
-      : this.#storage.remove(mockupId));
+  #set(mockupId: string, drafts: Draft[]): void {
+    const key = this.#keyOf(mockupId);
+    if (drafts.length > 0) {
+      window.localStorage.setItem(key, JSON.stringify(drafts));
+    } else {
+      window.localStorage.removeItem(key);
+    }
   }
 }
 

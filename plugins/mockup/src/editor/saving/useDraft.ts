@@ -35,8 +35,6 @@ export function useDraft(options: {
     try {
       if (now.isChanged) {
         const at = new Date().toISOString();
-        // What is heard of meanwhile is this write.
-        own.current = { id };
         await now.drafts.write(now.mockupId, {
           id,
           content: now.content,
