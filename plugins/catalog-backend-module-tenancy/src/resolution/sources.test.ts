@@ -32,12 +32,9 @@ describe('the sources of a slug', () => {
       ['acme', 'globex', 'initech', 'acme'],
       [undefined, 'globex', 'initech', 'globex'],
       ['www', undefined, 'initech', 'initech'],
-      // In agreement.
-      ['acme', 'acme', 'acme', 'acme'],
       // The default tenant by name.
       ['default', 'globex', 'initech', 'default'],
       [undefined, 'default', 'initech', 'default'],
-      [undefined, undefined, 'default', 'default'],
       // The first that yields a slug decides, though it names no tenant.
       ['unknown', 'globex', 'initech', REFUSED],
       [undefined, 'unknown', 'initech', REFUSED],
