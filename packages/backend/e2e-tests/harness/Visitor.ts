@@ -224,8 +224,6 @@ export class Visitor {
    * @param look - waits for what is seen in the end
    */
   async expectAccessible(look = async () => {}): Promise<void> {
-    // Chromium tells a page behind another one of no change of sizes.
-    await this.page.bringToFront();
     await this.untilQuiet();
     const untilShown = async () => {
       await look();
