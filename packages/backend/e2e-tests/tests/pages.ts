@@ -152,7 +152,7 @@ export function testPages(): void {
           // What is out of sight is not laid out, and does not know that it has to scroll.
           await reader.page
             .locator('[data-item^=markdown]')
-            .evaluate(item => item.scrollIntoView());
+            .evaluate(element => element.scrollIntoView());
         });
 
         // What is saved later is seen once it is put there, and what has changed at once.
