@@ -285,7 +285,7 @@ async function targetIds(
   if (unfit !== undefined) {
     throw new InputError(
       `Invalid share: targets must be the slugs of active tenants other than this one and 'default', got ${JSON.stringify(
-        unfit,
+        unfit.slice(0, 80),
       )}`,
     );
   }
@@ -346,7 +346,7 @@ function refuseMissing(
   if (rows.length === 0) {
     throw new NotFoundError(
       `The tenant '${tenantSlug}' has no share with the id ${JSON.stringify(
-        shareId,
+        shareId.slice(0, 80),
       )}`,
     );
   }

@@ -62,6 +62,17 @@ describe.each(databases.eachSupportedId())('shares of tenants on %s', id => {
     await expect(update).rejects.toThrow('more than 200 conditions');
   });
 
+  it.each([
+    ['a target', (long: string) => ({ slug: 'acme', targets: [long] })],
+    ['the tenant', (long: string) => ({ slug: long, targets: 'all' as const })],
+  ])('name %s that there is not by its beginning', async (_, given) => {
+    const { slug, targets } = given('x'.repeat(100_000));
+    const filter = ['kind=api'];
+    await expect(
+      store.create(slug, { targets, filter }, { by: 'user:default/admin' }),
+    ).rejects.toThrow(/^.{1,250}$/);
+  });
+
   it('are not replaced from another tenant, whoever gives its id', async () => {
     await registry.createTenant('globex');
     const newId = '6f6ae7ee-5f3c-8a59-9d4b-3c3d3f3d1d51';

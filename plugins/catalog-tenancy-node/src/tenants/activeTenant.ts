@@ -63,7 +63,8 @@ export async function tenantIdOf(
 }
 
 /** @param tenant - a deleted one, if there is one */
-export function missingError(name: string, tenant?: object): NotFoundError {
+export function missingError(given: string, tenant?: object): NotFoundError {
+  const name = given.slice(0, 80);
   return new NotFoundError(
     tenant
       ? `The tenant '${name}' is deleted. It can be restored`
