@@ -57,6 +57,7 @@ export {
   type AdminTransaction,
 } from './database/AdminDatabase';
 export { ADMIN_EVENT } from './database/AuditedAdminDatabase';
+export { refusedValue } from './database/refusedValue';
 export { PooledTenantDatabase } from './database/PooledTenantDatabase';
 export {
   type TenantDatabase,

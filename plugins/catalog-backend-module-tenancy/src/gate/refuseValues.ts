@@ -1,4 +1,5 @@
 import { InputError } from '@backstage/errors';
+import { refusedValue } from 'backstage-plugin-catalog-tenancy-node';
 import type { ErrorRequestHandler, Request, RequestHandler } from 'express';
 
 /** Reads of tenants' catalogs: a NUL matches no entity, as in the stock catalog. */
@@ -39,10 +40,6 @@ export function refuseValues(pluginId: string): RequestHandler {
   };
 }
 
-/** PostgreSQL's class of errors for values, such as a NUL in a text or a number out of range. */
-const DATA_EXCEPTION = /^22...$/;
-const UNDEFINED_COLUMN = '42703';
-
 /**
  * Answers 400 where PostgreSQL has refused a value of a request for the default tenant. Other
  * tenants' engines and instances do so themselves.
@@ -53,32 +50,9 @@ export const refuseDataExceptions: ErrorRequestHandler = (
   _res,
   next,
 ) => {
-  const isRefused =
-    error?.constructor?.name === 'DatabaseError' &&
-    (DATA_EXCEPTION.test(error.code) ||
-      (error.code === UNDEFINED_COLUMN && namesColumn(req, error.message)));
+  const isOfDatabase = error?.constructor?.name === 'DatabaseError';
   next(
-    isRefused
-      ? new InputError(
-          `${req.method} ${req.path} has a value that PostgreSQL cannot store or compare (${error.code}), such as an id that is not a UUID, a text with a NUL character or an unknown column`,
-        )
-      : error,
+    (isOfDatabase && refusedValue(error, `${req.method} ${req.path}`, req)) ||
+      error,
   );
 };
-
-/**
- * Whether the query or the body has the name of the missing column, such as one to sort by. Otherwise
- * a table of the plugin lacks it, as in the middle of an upgrade.
- */
-function namesColumn({ query, body }: Request, message: string): boolean {
-  // Knex puts the statement in front. Languages differ in all but the name, "a" or t.a.
-  const [, quoted, ofTable] =
-    /["«»„] ?(.+?) ?["«»“]|\S\.(\S+)/.exec(
-      message.slice(message.lastIndexOf(' - ') + 1),
-    ) ?? [];
-  const name = quoted ?? ofTable;
-  return (
-    name !== undefined &&
-    JSON.stringify([query, body]).includes(JSON.stringify(name).slice(1, -1))
-  );
-}

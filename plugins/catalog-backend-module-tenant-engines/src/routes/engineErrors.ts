@@ -1,15 +1,11 @@
 import type { LoggerService } from '@backstage/backend-plugin-api';
+import { CustomErrorBase, ServiceUnavailableError } from '@backstage/errors';
 import {
-  CustomErrorBase,
-  InputError,
-  ServiceUnavailableError,
-} from '@backstage/errors';
-import type { TenantEngineStatus } from 'backstage-plugin-catalog-tenancy-node';
-import {
-  databaseErrorOf,
-  saysTablesAreGone,
-  sqlStateOf,
-} from '../engine/failures';
+  refusedValue,
+  type TenantEngineStatus,
+} from 'backstage-plugin-catalog-tenancy-node';
+import type { Request } from 'express';
+import { databaseErrorOf, saysTablesAreGone } from '../engine/failures';
 import type { TenantEngine } from '../engine/TenantEngine';
 import type { SupervisedEngine } from '../engine/SupervisedEngine';
 
@@ -24,9 +20,6 @@ const RETRYABLE = new Set(['40001', '40P01', '55P03']);
 
 /** The triggers that refuse changes of a tenant that moves, and for a while afterwards. */
 const TENANT_MOVES = 'tenant_moves';
-
-/** A data exception, or a column to sort by that is not there. */
-const REFUSED_VALUE = /^(22|42703|42P01)/;
 
 /** Connections, resources, and a server that stops, starts or only reads. */
 const UNAVAILABLE = /^(08|25006|53|57P)/;
@@ -72,6 +65,7 @@ export function toEngineError(
   context: {
     /** The failed action, such as a route. */
     action: string;
+    request?: Request;
     supervised: SupervisedEngine;
     logger: LoggerService;
     name?: string;
@@ -79,7 +73,8 @@ export function toEngineError(
 ): unknown {
   const { action, supervised, logger, name = CATALOG_ENGINE } = context;
   const { tenantSlug } = supervised.tenant;
-  const sqlState = sqlStateOf(error);
+  const ofDatabase = databaseErrorOf(error);
+  const sqlState = ofDatabase?.code;
   if (saysTablesAreGone(error)) {
     supervised.fail(new Error('Its tables are gone'));
     return new EngineUnavailableError(
@@ -87,12 +82,12 @@ export function toEngineError(
       10,
     );
   }
-  if (sqlState && REFUSED_VALUE.test(sqlState)) {
-    return new InputError(
-      `${action} has a value that PostgreSQL cannot store or compare (${sqlState}), such as an id that is not a UUID, a text with a NUL character or an unknown column`,
-    );
+  const refused =
+    ofDatabase && refusedValue(ofDatabase, action, context.request);
+  if (refused) {
+    return refused;
   }
-  if (databaseErrorOf(error)?.constraint === TENANT_MOVES) {
+  if (ofDatabase?.constraint === TENANT_MOVES) {
     // An operation of an engine may have several transactions.
     return new EngineUnavailableError(
       `The move of the tenant '${tenantSlug}' interrupted ${action}, which may be done in part: read again before you retry`,

@@ -74,6 +74,7 @@ export function forwardToEngine(options: {
     const toError = (supervised: SupervisedEngine, error: unknown) =>
       toEngineError(error, {
         action: route,
+        request: req,
         supervised,
         logger,
         name: names.engine,

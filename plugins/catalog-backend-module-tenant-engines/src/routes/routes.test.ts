@@ -34,7 +34,7 @@ const tellTale = createBackendModule({
         router.use((req, res, next) => {
           if (req.path === '/sorted') {
             knex('locations')
-              .orderBy(String(req.query.by))
+              .orderBy(String(req.query.by ?? 'not_there_yet'))
               .then(rows => res.json(rows), next);
           } else {
             next();
@@ -255,6 +255,16 @@ describe.each(databases.eachSupportedId())('the engines on %s', id => {
       await backend.as('acme').get('/locations').expect(200);
     },
   );
+
+  it('answer 500 where a table lacks a column that the request does not name', async () => {
+    const { body, text } = await eventually(() =>
+      backend.as('acme').get('/sorted').expect(500),
+    );
+    expect(body.error.message).toBe(
+      "The catalog engine of the tenant 'acme' got an error of PostgreSQL (42703): see the log of the backend",
+    );
+    expect(text).not.toMatch(/select|not_there_yet/);
+  });
 
   it.each([
     [
