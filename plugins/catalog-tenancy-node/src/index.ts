@@ -69,7 +69,6 @@ export {
 } from './database/TenantDatabase';
 export {
   configRevisionOf,
-  PreconditionFailedError,
   type TenantEngineChanges,
   type TenantEngineRecord,
 } from './engines/TenantEngineRecord';
@@ -195,6 +194,7 @@ export {
   type ActiveTenant,
   type TenantDirectory,
 } from './tenants/TenantDirectory';
+export { PreconditionFailedError } from './tenants/changeTenant';
 export {
   assignTenant,
   OpenTenantGate,

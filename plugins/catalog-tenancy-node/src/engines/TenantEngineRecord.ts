@@ -1,4 +1,3 @@
-import { CustomErrorBase } from '@backstage/errors';
 import type { JsonObject } from '@backstage/types';
 import { createHash } from 'node:crypto';
 import type { RegistryChange } from '../tenants/ChangeListener';
@@ -41,18 +40,6 @@ export function configRevisionOf({
   return createHash('sha256')
     .update(JSON.stringify(catalogConfig ?? null))
     .digest('base64url');
-}
-
-/**
- * The target of a write has changed since the caller read it. HTTP status 412.
- *
- * @public
- */
-export class PreconditionFailedError extends CustomErrorBase {
-  /** Identifies the error in serialized form. */
-  name = 'PreconditionFailedError' as const;
-  /** The status that Backstage answers with. */
-  readonly statusCode = 412;
 }
 
 /**

@@ -5,7 +5,11 @@ import { isStorable } from '../catalog/conditions';
 import type { AdminDatabase } from '../database/AdminDatabase';
 import type { TenancyPool } from '../pool/TenancyPool';
 import { findActiveTenant } from '../tenants/activeTenant';
-import { changeTenant, type TenantChange } from '../tenants/changeTenant';
+import {
+  changeTenant,
+  PreconditionFailedError,
+  type TenantChange,
+} from '../tenants/changeTenant';
 import { DEFAULT_TENANT_ID } from '../tenants/Tenant';
 import {
   type EngineRow,
@@ -15,7 +19,6 @@ import {
 } from './records';
 import {
   configRevisionOf,
-  PreconditionFailedError,
   type TenantEngineChanges,
   type TenantEngineRecord,
 } from './TenantEngineRecord';

@@ -1,12 +1,23 @@
-import { NotAllowedError } from '@backstage/errors';
+import { CustomErrorBase, NotAllowedError } from '@backstage/errors';
 import type {
   AdminDatabase,
   AdminTransaction,
 } from '../database/AdminDatabase';
-import { PreconditionFailedError } from '../engines/TenantEngineRecord';
 import type { TenancyPool } from '../pool/TenancyPool';
 import { lockActiveTenant, type TenantKey } from './activeTenant';
 import { notifyStatement, type RegistryChange } from './ChangeListener';
+
+/**
+ * The target of a write has changed since the caller read it. HTTP status 412.
+ *
+ * @public
+ */
+export class PreconditionFailedError extends CustomErrorBase {
+  /** Identifies the error in serialized form. */
+  name = 'PreconditionFailedError' as const;
+  /** The status that Backstage answers with. */
+  readonly statusCode = 412;
+}
 
 /** A change of one tenant, whose row is locked. */
 export interface TenantChange {
