@@ -67,7 +67,7 @@ describe.each(databases.eachSupportedId().slice(-1))(
     let backend: TenantsBackend;
     const authorize = jest.fn();
 
-    const start = (tenancy: JsonObject = {}) =>
+    const start = (tenancy: JsonObject = {}, hasEngines = true) =>
       startTenantsBackend({
         pool: database.createPool(),
         config: {
@@ -76,7 +76,7 @@ describe.each(databases.eachSupportedId().slice(-1))(
         },
         features: [
           gate,
-          engines(),
+          engines({ isAvailable: hasEngines }),
           gates,
           mockServices.permissions.mock({ authorize }).factory,
         ],
@@ -167,6 +167,13 @@ describe.each(databases.eachSupportedId().slice(-1))(
           ownership_entity_refs: [],
         });
       }
+    });
+
+    it('takes locations in the default tenant alone where tenants have no engines', async () => {
+      const without = await start({}, false);
+      const takes = async (slug?: string) =>
+        (await get(user(JANE, without), slug)).body.takes_locations;
+      expect([await takes('acme'), await takes()]).toEqual([false, true]);
     });
 
     it('counts an administrator by permission', async () => {
