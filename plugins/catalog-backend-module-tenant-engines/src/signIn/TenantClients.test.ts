@@ -1,8 +1,11 @@
 import { mockServices } from '@backstage/backend-test-utils';
+import { encodeOAuthState, type OAuthState } from '@backstage/plugin-auth-node';
 import { TestServer } from '@internal/catalog-testing/TestServer';
 import type { PutTenantSignIn } from 'backstage-plugin-tenants-common';
 import { createHmac, generateKeyPairSync, sign } from 'node:crypto';
+import { flowSecretsOf } from './flowSecrets';
 import { SignInConfig } from './SignInConfig';
+import { tenantAuthenticator } from './tenantAuthenticator';
 import { TenantClients } from './TenantClients';
 
 const { privateKey, publicKey } = generateKeyPairSync('rsa', {
@@ -27,6 +30,8 @@ describe('the clients of the providers of tenants', () => {
   /** The issuer of the metadata, in place of the server. */
   let issuer: string | undefined;
   let idToken: string | undefined;
+  /** Of the claims of the provider beside the ID token. */
+  let sub: string;
   let server: TestServer;
   let clients: TenantClients;
 
@@ -35,17 +40,23 @@ describe('the clients of the providers of tenants', () => {
     isDown = false;
     issuer = undefined;
     idToken = undefined;
+    sub = 'jane';
     server = await new TestServer((_req, res) => {
       asked += 1;
       res.writeHead(isDown ? 500 : 200, { 'content-type': 'application/json' });
-      // The metadata, the keys and the tokens.
+      // The metadata, the keys, the tokens and the claims.
       res.end(
         JSON.stringify({
           issuer: issuer ?? server.url,
           token_endpoint: `${server.url}/token`,
           jwks_uri: `${server.url}/keys`,
+          userinfo_endpoint: `${server.url}/claims`,
           keys: [publicKey.export({ format: 'jwk' })],
           id_token: idToken,
+          access_token: 'access',
+          refresh_token: 'refresh',
+          sub,
+          preferred_username: sub,
         }),
       );
     }).listen();
@@ -126,6 +137,25 @@ describe('the clients of the providers of tenants', () => {
     await expect(use('acme')).rejects.toThrow(problem);
   });
 
+  const tokenFor = (claims: object, alg = 'RS256') => {
+    const seconds = Math.floor(Date.now() / 1000);
+    return tokenOf(alg, {
+      ...{ iss: server.url, aud: 'acme', sub: 'jane', nonce: 'n' },
+      ...{ iat: seconds, exp: seconds + 60, ...claims },
+    });
+  };
+
+  const signIn = (claims: object, alg?: string) => {
+    idToken = tokenFor(claims, alg);
+    return clients.use('acme', ({ client }) =>
+      client.callback(
+        'https://portal.example',
+        { code: 'c', state: 's' },
+        { nonce: 'n', state: 's', response_type: 'code' },
+      ),
+    );
+  };
+
   it.each([
     ['of another issuer', { iss: 'https://id.example.com' }, 'unexpected iss'],
     ['for another client', { aud: 'globex' }, 'aud mismatch'],
@@ -135,22 +165,57 @@ describe('the clients of the providers of tenants', () => {
     ['signed by nobody', { alg: 'none' }, 'unexpected JWT alg'],
     ['signed with the secret', { alg: 'HS256' }, 'unexpected JWT alg'],
   ])('take no ID token %s', async (_what, { alg, ...other }: any, problem) => {
-    const seconds = Math.floor(Date.now() / 1000);
-    const signIn = (of: object, by = 'RS256') => {
-      idToken = tokenOf(by, {
-        ...{ iss: server.url, aud: 'acme', sub: 'jane', nonce: 'n' },
-        ...{ iat: seconds, exp: seconds + 60, ...of },
-      });
-      return clients.use('acme', ({ client }) =>
-        client.callback(
-          'https://portal.example',
-          { code: 'c', state: 's' },
-          { nonce: 'n', state: 's', response_type: 'code' },
-        ),
-      );
-    };
-    await expect(signIn({})).resolves.toBeDefined();
     await expect(signIn(other, alg)).rejects.toThrow(problem);
+  });
+
+  it.each([
+    ['iat', 5],
+    ['nbf', 5],
+    ['exp', -5],
+  ])(
+    'take an ID token of a clock that differs by seconds, by its %s',
+    async (claim, seconds) => {
+      const at = Math.floor(Date.now() / 1000) + seconds;
+      await expect(signIn({ [claim]: at })).resolves.toBeDefined();
+    },
+  );
+
+  it('take the claims of nobody but the subject of the ID token, also when a session goes on', async () => {
+    const { authenticate, refresh } = tenantAuthenticator({
+      clients,
+      key: 'key',
+      logger: mockServices.logger.mock(),
+    });
+    const context = { callbackUrl: 'https://portal.example' };
+    const state = { nonce: 'of the browser', env: 'test', tenant: 'acme' };
+    const query = {
+      code: 'c',
+      state: encodeOAuthState(state as OAuthState),
+      tenant: 'acme',
+    };
+    const url = `/?${new URLSearchParams(query)}`;
+    const req = { method: 'GET', url, query } as never;
+    const answer = () => authenticate({ req }, context);
+    const goOn = (refreshToken: string) =>
+      refresh({ req, refreshToken, scope: 'openid' }, context);
+    const { nonce } = flowSecretsOf('key', {
+      browserNonce: state.nonce,
+      tenantId: 'acme',
+      issuer: server.url,
+    });
+    idToken = tokenFor({ nonce });
+    const { session } = await answer();
+    const { fullProfile } = await goOn(session.refreshToken!);
+    expect(fullProfile.person.name).toBe('jane');
+    sub = 'boss';
+    await expect(answer()).rejects.toThrow('userinfo sub mismatch');
+    // A provider may give no ID token when a session goes on, or one of somebody else.
+    for (const other of [undefined, tokenFor({ sub })]) {
+      idToken = other;
+      await expect(goOn(session.refreshToken!)).rejects.toThrow(
+        'The session is of another person',
+      );
+    }
   });
 
   it('ask again after a failure', async () => {

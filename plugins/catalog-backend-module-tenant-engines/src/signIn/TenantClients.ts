@@ -4,7 +4,7 @@ import type {
   TenantSignInStore,
 } from 'backstage-plugin-catalog-tenancy-node';
 import type { PutTenantSignIn } from 'backstage-plugin-tenants-common';
-import { type BaseClient, Issuer } from 'openid-client';
+import { type BaseClient, custom, Issuer } from 'openid-client';
 import type { SignInConfig } from './SignInConfig';
 
 /**
@@ -12,6 +12,9 @@ import type { SignInConfig } from './SignInConfig';
  * each attempt would ask the provider.
  */
 const KEPT_MS = 60_000;
+
+/** How far the clock of a provider may differ, in seconds. */
+const CLOCK_TOLERANCE_S = 10;
 
 /** One tenant, its provider, and the client of that. */
 export interface TenantClient {
@@ -60,6 +63,7 @@ export class TenantClients {
         client_secret,
         response_types: ['code'],
       });
+      client[custom.clock_tolerance] = CLOCK_TOLERANCE_S;
       return work({ tenant, provider, client });
     });
   }

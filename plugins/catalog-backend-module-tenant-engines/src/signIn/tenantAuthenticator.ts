@@ -96,19 +96,19 @@ export function tenantAuthenticator(options: {
             response_type: 'code',
           },
         );
-        return resultOf(opened, tokens, { isRefresh: false });
+        return resultOf(opened, tokens);
       });
     },
 
     async refresh({ req, refreshToken }) {
       return clients.use(tenantOf(req), async opened => {
-        const token = unseal(opened, refreshToken);
-        if (token === undefined) {
+        const session = unseal(opened, refreshToken);
+        if (!session) {
           throw new NotAllowedError('The session is of another provider');
         }
-        const tokens = await opened.client.refresh(token);
-        tokens.refresh_token ??= token;
-        return resultOf(opened, tokens, { isRefresh: true });
+        const tokens = await opened.client.refresh(session.token);
+        tokens.refresh_token ??= session.token;
+        return resultOf(opened, tokens, session);
       });
     },
 
@@ -116,9 +116,9 @@ export function tenantAuthenticator(options: {
     async logout({ req, refreshToken }) {
       try {
         await clients.use(tenantOf(req), async opened => {
-          const token = refreshToken && unseal(opened, refreshToken);
-          if (token && opened.client.issuer.metadata.revocation_endpoint) {
-            await opened.client.revoke(token);
+          const session = refreshToken && unseal(opened, refreshToken);
+          if (session && opened.client.issuer.metadata.revocation_endpoint) {
+            await opened.client.revoke(session.token);
           }
         });
       } catch (error) {
@@ -139,18 +139,23 @@ export function tenantAuthenticator(options: {
   }
 }
 
+/** @param session - that is refreshed, which stays that of one person */
 async function resultOf(
   { tenant, provider, client }: TenantClient,
   tokens: TokenSet,
-  { isRefresh }: { isRefresh: boolean },
+  session?: Session,
 ): Promise<OAuthAuthenticatorResult<SignedIn>> {
   const claims = await claimsOf(client, tokens);
+  const sub = String(claims.sub);
+  if (session && session.sub !== sub) {
+    throw new NotAllowedError('The session is of another person');
+  }
   return {
     fullProfile: {
       tenant,
       provider,
       person: personOf(provider, claims),
-      isRefresh,
+      isRefresh: session !== undefined,
     },
     session: {
       // Tokens of the provider stay here: no page needs them.
@@ -159,7 +164,7 @@ async function resultOf(
       scope: SCOPES.join(' '),
       refreshToken:
         tokens.refresh_token &&
-        seal({ tenant, provider }, tokens.refresh_token),
+        seal({ tenant, provider }, { sub, token: tokens.refresh_token }),
     },
   };
 }
@@ -190,21 +195,30 @@ function redirectUrl(
 
 type Sealed = Pick<TenantClient, 'tenant' | 'provider'>;
 
-/** A refresh token, with whose it is: it goes to no other provider. */
-function seal({ tenant, provider }: Sealed, token: string): string {
+/** What lasts at the provider. */
+interface Session {
+  /** The person, as the provider names each. */
+  sub: string;
+  /** The refresh token. */
+  token: string;
+}
+
+/** A session, with whose it is: its token goes to no other provider. */
+function seal({ tenant, provider }: Sealed, { sub, token }: Session): string {
   const { issuer, client_id } = provider;
   return Buffer.from(
-    JSON.stringify([tenant.tenantId, issuer, client_id, token]),
+    JSON.stringify([tenant.tenantId, issuer, client_id, sub, token]),
   ).toString('base64url');
 }
 
-function unseal(sealed: Sealed, cookie: string): string | undefined {
+function unseal(sealed: Sealed, cookie: string): Session | undefined {
   try {
-    const token = JSON.parse(
+    const [sub, token] = JSON.parse(
       Buffer.from(cookie, 'base64url').toString('utf8'),
-    ).at(-1);
-    return typeof token === 'string' && seal(sealed, token) === cookie
-      ? token
+    ).slice(-2);
+    const session = { sub, token };
+    return typeof token === 'string' && seal(sealed, session) === cookie
+      ? session
       : undefined;
   } catch {
     return undefined;
