@@ -3,6 +3,7 @@ import type { Config } from '@backstage/config';
 import { InputError } from '@backstage/errors';
 import { ScmIntegrations } from '@backstage/integration';
 import type { JsonObject, JsonValue } from '@backstage/types';
+import { nameAt, valuesIn } from './objects';
 import type { ResolvedConfig } from './references';
 import { pathOf } from './operatorConfig';
 
@@ -87,25 +88,31 @@ export class AllowedHosts {
     // `rules` have patterns of locations, which are never connected to.
     const { rules: _, ...catalog } = (config.data.catalog ?? {}) as JsonObject;
     const integrations = (config.data.integrations ?? {}) as JsonObject;
-    this.#visit(catalog, ['catalog'], config);
-    this.#visit(integrations, ['integrations'], config);
-    this.#visit(config.data.plugins ?? {}, ['plugins'], config);
+    for (const [name, part] of Object.entries({
+      catalog,
+      integrations,
+      plugins: config.data.plugins,
+    })) {
+      this.#checkValues(part, name, config);
+    }
     this.#checkIntegrations(integrations);
   }
 
-  #visit(value: JsonValue, path: PropertyKey[], config: ResolvedConfig): void {
-    if (Array.isArray(value)) {
-      value.forEach((item, i) => this.#visit(item, [...path, i], config));
-    } else if (value !== null && typeof value === 'object') {
-      for (const [key, item] of Object.entries(value)) {
+  #checkValues(
+    part: JsonValue | undefined,
+    name: string,
+    config: ResolvedConfig,
+  ): void {
+    for (const [path, value] of valuesIn(part, [name])) {
+      const step = path.at(-1);
+      if (path.length > 1 && typeof step === 'string') {
         // A name of a property may be a host too, as in `{ "<host>": { … } }`.
-        this.#checkValue(key, [...path, key], NAME, 'literal');
-        this.#visit(item ?? null, [...path, key], config);
+        this.#checkValue(step, path, NAME, 'literal');
       }
-    } else if (typeof value === 'string' || typeof value === 'number') {
-      const key = path.filter(step => typeof step === 'string').pop() as string;
-      const origin = config.originAt(pathOf(path));
-      this.#checkValue(String(value), path, key, origin);
+      if (typeof value === 'string' || typeof value === 'number') {
+        const origin = config.originAt(pathOf(path));
+        this.#checkValue(String(value), path, nameAt(path), origin);
+      }
     }
   }
 

@@ -8,6 +8,7 @@ import {
 import { configDuration } from 'backstage-plugin-catalog-tenancy-node';
 import { CronTime } from 'cron';
 import { setImmediate } from 'node:timers/promises';
+import { valuesIn } from './objects';
 import { pathOf } from './operatorConfig';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -42,7 +43,15 @@ export async function checkIntervals(
     );
   }
   const limits: Limits = { minIntervalMs, crons: new Map() };
-  visit(providers, ['catalog', 'providers'], limits);
+  // Schedules of providers, and every other value under a name like theirs.
+  for (const [path, value] of valuesIn(providers, ['catalog', 'providers'])) {
+    const name = String(path.at(-1));
+    if (name === 'frequency' && value !== undefined) {
+      checkFrequency(value, pathOf(path), limits);
+    } else if (/^interval$|[a-z]Interval$/.test(name) && isDuration(value)) {
+      checkDuration(value, pathOf(path), minIntervalMs);
+    }
+  }
   for (const [expression, path] of limits.crons) {
     const shortest = await shortestIntervalOf(expression);
     if (shortest === undefined) {
@@ -58,31 +67,6 @@ interface Limits {
   minIntervalMs: number;
   /** The crontab expressions found so far, with the path of the first that has them. */
   crons: Map<JsonValue, string>;
-}
-
-/** Schedules of providers, and every other value under a name like theirs. */
-function visit(
-  value: JsonValue | undefined,
-  path: PropertyKey[],
-  limits: Limits,
-): void {
-  if (Array.isArray(value)) {
-    value.forEach((item, i) => visit(item, [...path, i], limits));
-    return;
-  }
-  if (value === undefined || value === null || typeof value !== 'object') {
-    return;
-  }
-  for (const [key, item] of Object.entries(value)) {
-    const at = [...path, key];
-    if (key === 'frequency' && item !== undefined) {
-      checkFrequency(item, pathOf(at), limits);
-    } else if (/^interval$|[a-z]Interval$/.test(key) && isDuration(item)) {
-      checkDuration(item, pathOf(at), limits.minIntervalMs);
-    } else {
-      visit(item, at, limits);
-    }
-  }
 }
 
 function isDuration(value: JsonValue | undefined): value is JsonValue {

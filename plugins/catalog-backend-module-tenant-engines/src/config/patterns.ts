@@ -1,6 +1,7 @@
 import { InputError } from '@backstage/errors';
 import type { JsonObject, JsonValue } from '@backstage/types';
 import { refuseCostly } from '../sources/patterns';
+import { nameAt, valuesIn } from './objects';
 import { pathOf } from './operatorConfig';
 
 /** Properties of providers that are regular expressions. */
@@ -16,36 +17,24 @@ const MOST_REPETITIONS = 3;
  */
 export function checkPatterns({ catalog = {} }: JsonObject): void {
   const { providers, rules } = catalog as JsonObject;
-  visit(rules, ['catalog', 'rules'], /^pattern$/, refuseCostly);
-  visit(
-    providers,
-    ['catalog', 'providers'],
-    EXPRESSION_KEY,
-    refuseCostlyExpression,
-  );
+  refuseAll(rules, 'rules', /^pattern$/, refuseCostly);
+  refuseAll(providers, 'providers', EXPRESSION_KEY, refuseCostlyExpression);
 }
 
-function visit(
-  value: JsonValue | undefined,
-  path: PropertyKey[],
+function refuseAll(
+  part: JsonValue | undefined,
+  name: string,
   key: RegExp,
-  check: (text: string) => void,
+  refuse: (text: string) => void,
 ): void {
-  if (typeof value === 'string') {
-    const name = path.filter(step => typeof step === 'string').pop() as string;
-    if (key.test(name)) {
+  for (const [path, value] of valuesIn(part, ['catalog', name])) {
+    if (typeof value === 'string' && key.test(nameAt(path))) {
       try {
-        check(value);
+        refuse(value);
       } catch (error) {
         throw new InputError(`${pathOf(path)}: ${(error as Error).message}`);
       }
     }
-  } else if (Array.isArray(value)) {
-    value.forEach((item, i) => visit(item, [...path, i], key, check));
-  } else if (value) {
-    Object.entries(value).forEach(([name, item]) =>
-      visit(item, [...path, name], key, check),
-    );
   }
 }
 

@@ -1,5 +1,6 @@
 import { InputError } from '@backstage/errors';
-import type { JsonObject, JsonValue } from '@backstage/types';
+import type { JsonObject } from '@backstage/types';
+import { valuesIn } from './objects';
 import { describeIssue, pathOf, tenantConfigSchema } from './operatorConfig';
 
 const MAX_DEPTH = 20;
@@ -41,9 +42,11 @@ export function parseTenantConfig(config: JsonObject): JsonObject {
 function checkSize(config: JsonObject): void {
   let values = 0;
   let characters = 0;
-  function visit(value: JsonValue | undefined, path: PropertyKey[]) {
+  for (const [path, value] of valuesIn(config, [])) {
+    const name = path.at(-1);
     values += 1;
     characters += typeof value === 'string' ? value.length : 0;
+    characters += typeof name === 'string' ? name.length : 0;
     if (path.length > MAX_DEPTH) {
       throw new InputError(
         `${pathOf(path.slice(0, 3))}: expected at most ${MAX_DEPTH} levels`,
@@ -55,20 +58,8 @@ function checkSize(config: JsonObject): void {
           `${MAX_CHARACTERS} characters`,
       );
     }
-    if (value === null || typeof value !== 'object') {
-      return;
-    }
-    if (Array.isArray(value)) {
-      value.forEach((item, i) => visit(item, [...path, i]));
-      return;
-    }
-    for (const [key, item] of Object.entries(value)) {
-      characters += key.length;
-      if (FORBIDDEN_KEYS.has(key)) {
-        throw new InputError(`${pathOf([...path, key])}: not a possible name`);
-      }
-      visit(item, [...path, key]);
+    if (typeof name === 'string' && FORBIDDEN_KEYS.has(name)) {
+      throw new InputError(`${pathOf(path)}: not a possible name`);
     }
   }
-  visit(config, []);
 }
