@@ -93,7 +93,7 @@ class Engines implements TenantEngines {
   };
 
   async applyMutation(tenantId: string, mutation: TenantMutation) {
-    await this.#mutations().apply(tenantId, mutation);
+    await this.#running().mutations.apply(tenantId, mutation);
   }
 
   async served(
@@ -101,7 +101,7 @@ class Engines implements TenantEngines {
     mutation: TenantMutation,
     options?: { signal?: AbortSignal },
   ) {
-    await this.#mutations().served(tenantId, mutation, options);
+    await this.#running().mutations.served(tenantId, mutation, options);
   }
 
   validateConfig(tenant: ActiveTenant, config: JsonObject): Promise<void> {
@@ -139,21 +139,19 @@ class Engines implements TenantEngines {
     return this.#readStatus(status => status.readAsleep());
   }
 
-  #mutations(): CodeMutations {
+  #running(): StartedEngines {
     if (!this.#started) {
       throw notStarted();
     }
-    return this.#started.mutations;
+    return this.#started;
   }
 
   async #readStatus<TResult>(
     read: (status: EngineStatusStore) => Promise<TResult>,
   ): Promise<TResult> {
-    if (!this.#started) {
-      throw notStarted();
-    }
+    const { status } = this.#running();
     try {
-      return await read(this.#started.status);
+      return await read(status);
     } catch (error) {
       // An error of the driver may quote a statement.
       throw new ServiceUnavailableError(

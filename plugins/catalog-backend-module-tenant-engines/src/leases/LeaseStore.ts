@@ -224,50 +224,43 @@ export class LeaseStore {
    * @throws the error of a fence; the leases then stay
    */
   async takeOver(fences: Fence[]): Promise<LostProcess | undefined> {
-    return this.#pool.lend(async client => {
-      await client.query('begin');
-      try {
-        // FOR UPDATE until the end of the transaction, seconds at most: the process, if it is
-        // alive, waits with its renewal and its claims and finds that the row is gone. Other
-        // processes skip it. Should this process be paused here, its own fence, or
-        // idle_in_transaction_session_timeout, ends the session and its locks.
-        const { rows } = await client.query<{
-          processId: string;
-          name: string;
-          expiresAt: Date;
-        }>(
-          `select process_id as "processId", name, expires_at as "expiresAt"
-             from ${this.#processes}
-            where expires_at <= now() and process_id <> $1
-            order by expires_at limit 1 for update skip locked`,
-          [this.#options.processId],
-        );
-        const lost = rows[0] && (await this.#describe(client, rows[0]));
-        if (lost) {
-          for (const fence of fences) {
-            await fence(lost);
-          }
-          const awake = await this.#awakeOf(client, lost);
-          // No session of the lost process holds a lock any more: whose tables are locked by
-          // hand, for that tenant the others do not wait.
-          await client.query(
-            `set local role none; set local lock_timeout = ${LOCK_MS}`,
-          );
-          await this.#makeDue(client, awake, rows[0].expiresAt);
-          await client.query(
-            `set local role ${ADMIN_ROLE}; set local lock_timeout = 0`,
-          );
-          await client.query(
-            `delete from ${this.#processes} where process_id = $1`,
-            [lost.processId],
-          );
+    return this.#pool.transaction(async client => {
+      // FOR UPDATE until the end of the transaction, seconds at most: the process, if it is
+      // alive, waits with its renewal and its claims and finds that the row is gone. Other
+      // processes skip it. Should this process be paused here, its own fence, or
+      // idle_in_transaction_session_timeout, ends the session and its locks.
+      const { rows } = await client.query<{
+        processId: string;
+        name: string;
+        expiresAt: Date;
+      }>(
+        `select process_id as "processId", name, expires_at as "expiresAt"
+           from ${this.#processes}
+          where expires_at <= now() and process_id <> $1
+          order by expires_at limit 1 for update skip locked`,
+        [this.#options.processId],
+      );
+      const lost = rows[0] && (await this.#describe(client, rows[0]));
+      if (lost) {
+        for (const fence of fences) {
+          await fence(lost);
         }
-        await client.query('commit');
-        return lost;
-      } catch (error) {
-        await client.query('rollback').catch(() => undefined);
-        throw error;
+        const awake = await this.#awakeOf(client, lost);
+        // No session of the lost process holds a lock any more: whose tables are locked by
+        // hand, for that tenant the others do not wait.
+        await client.query(
+          `set local role none; set local lock_timeout = ${LOCK_MS}`,
+        );
+        await this.#makeDue(client, awake, rows[0].expiresAt);
+        await client.query(
+          `set local role ${ADMIN_ROLE}; set local lock_timeout = 0`,
+        );
+        await client.query(
+          `delete from ${this.#processes} where process_id = $1`,
+          [lost.processId],
+        );
       }
+      return lost;
     });
   }
 

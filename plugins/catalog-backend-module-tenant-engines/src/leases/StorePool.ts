@@ -56,6 +56,16 @@ export class StorePool {
     }
   }
 
+  /** The same for a transaction. */
+  async transaction<T>(work: (client: PoolClient) => Promise<T>): Promise<T> {
+    return this.lend(async client => {
+      await client.query('begin');
+      const result = await work(client);
+      await client.query('commit');
+      return result;
+    });
+  }
+
   async close(): Promise<void> {
     await this.#pool.end();
   }

@@ -6,7 +6,6 @@ import {
 } from '@backstage/backend-plugin-api';
 import { ServiceUnavailableError } from '@backstage/errors';
 import {
-  type ActiveTenant,
   requestsUnderWayServiceRef,
   type TenantPlugins,
   tenancyServiceRef,
@@ -38,8 +37,10 @@ import { TenantEvents } from './TenantEvents';
 class ForwardedPlugins implements TenantPlugins {
   readonly pluginIds: readonly string[];
   readonly #plugins: readonly KnownPlugin[];
-  readonly #forwards = new Map<string, RequestHandler>();
-  readonly #upgrades = new Map<string, FindUpgrade>();
+  readonly #started = new Map<
+    string,
+    { forward: RequestHandler; upgrade: FindUpgrade }
+  >();
 
   constructor(plugins: readonly KnownPlugin[]) {
     this.#plugins = plugins;
@@ -54,35 +55,32 @@ class ForwardedPlugins implements TenantPlugins {
   }
 
   open(pluginId: string, forward: RequestHandler, upgrade: FindUpgrade): void {
-    this.#forwards.set(pluginId, forward);
-    this.#upgrades.set(pluginId, upgrade);
+    this.#started.set(pluginId, { forward, upgrade });
   }
 
   handlerOf(pluginId: string): RequestHandler | undefined {
-    if (!this.pluginIds.includes(pluginId)) {
-      return undefined;
-    }
-    return (req, res, next) => {
-      const forward = this.#forwards.get(pluginId);
-      if (forward) {
-        forward(req, res, next);
-      } else {
-        next(notStarted(pluginId));
-      }
-    };
+    return this.pluginIds.includes(pluginId)
+      ? (req, res, next) => {
+          const started = this.#started.get(pluginId);
+          if (started) {
+            started.forward(req, res, next);
+          } else {
+            next(notStarted(pluginId));
+          }
+        }
+      : undefined;
   }
 
   upgradesOf(pluginId: string): FindUpgrade | undefined {
-    if (!this.pluginIds.includes(pluginId)) {
-      return undefined;
-    }
-    return async (tenant: ActiveTenant, path: string) => {
-      const find = this.#upgrades.get(pluginId);
-      if (!find) {
-        throw notStarted(pluginId);
-      }
-      return find(tenant, path);
-    };
+    return this.pluginIds.includes(pluginId)
+      ? async (tenant, path) => {
+          const started = this.#started.get(pluginId);
+          if (!started) {
+            throw notStarted(pluginId);
+          }
+          return started.upgrade(tenant, path);
+        }
+      : undefined;
   }
 }
 

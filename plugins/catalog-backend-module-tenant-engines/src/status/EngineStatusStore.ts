@@ -111,7 +111,7 @@ export class EngineStatusStore {
   constructor({ connection, processId, schema }: StoreOptions) {
     this.#processId = processId;
     this.#name = table => `${escapeIdentifier(schema)}.${table}`;
-    const open = () =>
+    const open = (settings: Record<string, string>) =>
       new StorePool({
         connection,
         application_name: 'catalog tenant engines: status',
@@ -120,10 +120,10 @@ export class EngineStatusStore {
         idleTimeoutMillis: 5_000,
         connectionTimeoutMillis: TIMEOUT_MS,
         query_timeout: TIMEOUT_MS,
-        settings: { statement_timeout: String(TIMEOUT_MS) },
+        settings: { statement_timeout: String(TIMEOUT_MS), ...settings },
       });
-    this.#pool = open();
-    this.#tables = open();
+    this.#pool = open({ role: ADMIN_ROLE });
+    this.#tables = open({});
   }
 
   /** The report of a tenant's engine in all processes; the same for all that ask at a time. */
@@ -158,7 +158,9 @@ export class EngineStatusStore {
     tenantIds: string[],
     due: ReadonlyMap<string, Date | null> = new Map(),
   ): Promise<Map<string, TenantEngineReport>> {
-    const rows = await this.#asAdmin<NoteRow & { now: Date; tenantId: string }>(
+    const rows = await this.#pool.query<
+      NoteRow & { now: Date; tenantId: string }
+    >(
       `select t.tenant_id as "tenantId", now() as now, s.state, s.reason, s.last_error as "lastError",
               s.last_error_at as "lastErrorAt", s.caught_up_at as "caughtUpAt",
               case when p.process_id is not null
@@ -254,11 +256,10 @@ export class EngineStatusStore {
         if (left <= 0) {
           break;
         }
-        const rows = await withSetting<{ tenantId: string; errors: number }>(
-          this.#tables,
-          `set local statement_timeout = ${left}`,
-          statement,
-        );
+        const { rows } = await this.#tables.transaction(async client => {
+          await client.query(`set local statement_timeout = ${left}`);
+          return client.query<{ tenantId: string; errors: number }>(statement);
+        });
         rows.forEach(({ tenantId, errors }) => found.set(tenantId, errors));
       }
     } catch (error) {
@@ -322,7 +323,7 @@ export class EngineStatusStore {
   }
 
   async readDeployment(): Promise<DeploymentFacts> {
-    const [facts] = await this.#asAdmin<DeploymentFacts>(
+    const [facts] = await this.#pool.query<DeploymentFacts>(
       `select (select count(*)::int from ${this.#name('engine_processes')}
                 where expires_at > now()) as processes,
               (select count(*)::int
@@ -353,28 +354,25 @@ export class EngineStatusStore {
    */
   async write(notes: EngineNote[]): Promise<void> {
     const rows = notes.map(note => ({
-      tenant_id: note.tenantId,
-      state: note.state,
+      ...note,
       reason: storable(note.reason),
-      last_error: storable(note.lastError),
-      last_error_at: note.lastErrorAt,
-      caught_up_at: note.caughtUpAt,
+      lastError: storable(note.lastError),
     }));
     // Locks of rows, for this one statement: of engine_status, of the leases (KEY SHARE), so that a
     // process that takes one sees this write, and of tenants (KEY SHARE, for the foreign key), for
     // which only the removal of a tenant for good waits. In the order of the keys, so that two
     // writers can't wait for each other.
-    await this.#asAdmin(
+    await this.#pool.query(
       `insert into ${this.#name('engine_status')} as s
          (tenant_id, state, reason, last_error, last_error_at, caught_up_at, process_id)
-       select r.tenant_id, r.state, r.reason, r.last_error, r.last_error_at,
-              r.caught_up_at, l.process_id
+       select l.tenant_id, r.state, r.reason, r."lastError", r."lastErrorAt",
+              r."caughtUpAt", l.process_id
          from jsonb_to_recordset($1::jsonb) as r (
-                tenant_id uuid, state text, reason text, last_error text,
-                last_error_at timestamptz, caught_up_at timestamptz)
-         join ${this.#name('engine_leases')} l on l.tenant_id = r.tenant_id
+                "tenantId" uuid, state text, reason text, "lastError" text,
+                "lastErrorAt" timestamptz, "caughtUpAt" timestamptz)
+         join ${this.#name('engine_leases')} l on l.tenant_id = r."tenantId"
         where l.process_id = $2
-        order by r.tenant_id for key share of l
+        order by l.tenant_id for key share of l
        on conflict (tenant_id) do update
           set state = excluded.state, reason = excluded.reason,
               last_error = coalesce(excluded.last_error, s.last_error),
@@ -392,7 +390,7 @@ export class EngineStatusStore {
   /** Makes a sleeping engine due, so the process with its lease starts it. */
   async makeDue(tenantId: string): Promise<void> {
     // Locks: this row, for this one statement.
-    await this.#asAdmin(
+    await this.#pool.query(
       `update ${this.#name('engine_status')} set wake_at = now()
         where tenant_id = $1 and wake_at > now()`,
       [tenantId],
@@ -401,7 +399,7 @@ export class EngineStatusStore {
 
   /** When each of the engines that sleep had last nothing left to do, by tenant. */
   async readAsleep(): Promise<Map<string, Date>> {
-    const rows = await this.#asAdmin<{ tenantId: string; at: Date }>(
+    const rows = await this.#pool.query<{ tenantId: string; at: Date }>(
       `select tenant_id as "tenantId", caught_up_at as at
          from ${this.#name('engine_status')}
         where wake_at is not null and caught_up_at is not null`,
@@ -411,7 +409,7 @@ export class EngineStatusStore {
 
   /** Of which shares tenants may have copies, by the ids of the tenants. */
   async readCopies(): Promise<Map<string, string[]>> {
-    const rows = await this.#asAdmin<{ tenantId: string; shares: string[] }>(
+    const rows = await this.#pool.query<{ tenantId: string; shares: string[] }>(
       `select tenant_id as "tenantId", array_agg(share_id::text) as shares
          from ${this.#name('tenant_share_copies')} group by tenant_id`,
     );
@@ -431,7 +429,7 @@ export class EngineStatusStore {
   ): Promise<void> {
     // Locks of rows, for this one statement: of tenant_share_copies, of the lease (KEY SHARE), and of
     // tenants (KEY SHARE, for the foreign key).
-    await this.#asAdmin(
+    await this.#pool.query(
       `with held as (
          select from ${this.#name('engine_leases')}
           where tenant_id = $1 and process_id = $4 for key share),
@@ -440,8 +438,8 @@ export class EngineStatusStore {
           where tenant_id = $1 and share_id <> all ($2::uuid[]) and exists (select from held))
        insert into ${this.#name('tenant_share_copies')} as c
          (tenant_id, share_id, copies, conflicts)
-       select $1, r.share_id, r.copies, r.conflicts
-         from jsonb_to_recordset($3::jsonb) as r (share_id uuid, copies int, conflicts int)
+       select $1, r."shareId", r.copies, r.conflicts
+         from jsonb_to_recordset($3::jsonb) as r ("shareId" uuid, copies int, conflicts int)
         where exists (select from held)
        on conflict (tenant_id, share_id) do update
           set copies = excluded.copies, conflicts = excluded.conflicts
@@ -449,13 +447,7 @@ export class EngineStatusStore {
       [
         tenantId,
         [...notes.map(({ shareId }) => shareId), ...keep],
-        JSON.stringify(
-          notes.map(({ shareId, copies, conflicts }) => ({
-            share_id: shareId,
-            copies,
-            conflicts,
-          })),
-        ),
+        JSON.stringify(notes),
         this.#processId,
       ],
     );
@@ -464,29 +456,6 @@ export class EngineStatusStore {
   async close(): Promise<void> {
     await Promise.all([this.#pool.close(), this.#tables.close()]);
   }
-
-  #asAdmin<TRow extends object>(
-    sql: string,
-    values?: unknown[],
-  ): Promise<TRow[]> {
-    return withSetting(this.#pool, `set local role ${ADMIN_ROLE}`, sql, values);
-  }
-}
-
-/** A statement with a setting of its own, for which it is a transaction. */
-async function withSetting<TRow extends object>(
-  pool: StorePool,
-  setting: string,
-  sql: string,
-  values?: unknown[],
-): Promise<TRow[]> {
-  return pool.lend(async client => {
-    await client.query('begin');
-    await client.query(setting);
-    const { rows } = await client.query<TRow>(sql, values);
-    await client.query('commit');
-    return rows;
-  });
 }
 
 function toReport(

@@ -401,8 +401,12 @@ async function revokeAll(
   session: TablesSession,
   schema: string,
 ): Promise<void> {
-  const others = (await otherRoles(session)).map(escapeIdentifier);
-  const roles = ['public', ...others].join(', ');
+  // The application's role, if it is another one than the login.
+  const others = await session.query<{ name: string }>(
+    'select quote_ident(rolname) as name from pg_roles where rolname = $1 and rolname <> current_user',
+    [APP_ROLE],
+  );
+  const roles = ['public', ...others.map(({ name }) => name)].join(', ');
   await session.query(
     `revoke all on schema ${escapeIdentifier(schema)} from ${roles}`,
   );
@@ -446,15 +450,6 @@ async function objectsIn(
       order by 1, 3`,
     [schema],
   );
-}
-
-/** The application's role, if it is another one than the login. */
-async function otherRoles(session: TablesSession): Promise<string[]> {
-  const rows = await session.query<{ name: string }>(
-    'select rolname as name from pg_roles where rolname = $1 and rolname <> current_user',
-    [APP_ROLE],
-  );
-  return rows.map(({ name }) => name);
 }
 
 function versionOf(all: string[], done: string[]): TablesVersion {

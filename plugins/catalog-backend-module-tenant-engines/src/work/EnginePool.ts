@@ -109,17 +109,12 @@ export class EnginePool {
     const closing = new AbortController();
     // Each statement that waits is one.
     setMaxListeners(0, closing.signal);
-    const logger = this.#logger;
+    const debug = (message: string) => this.#logger.debug(message);
     const sessions = this.#sessions;
     const knex = createKnex({
       client: 'pg',
       // The caller gets the failure too.
-      log: {
-        warn: message => logger.debug(message),
-        error: message => logger.debug(message),
-        deprecate: message => logger.debug(message),
-        debug: message => logger.debug(message),
-      },
+      log: { warn: debug, error: debug, deprecate: debug, debug },
       // Knex asks each pool for it otherwise, to know whether json types exist.
       version: '14',
       connectionPool: {

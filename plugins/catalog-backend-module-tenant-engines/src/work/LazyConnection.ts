@@ -83,15 +83,7 @@ export class LazyConnection {
     return this.#taken?.session.pid ?? null;
   }
 
-  /** As that of `pg`. */
-  query<T extends Submittable>(query: T): T;
-  query(config: string | QueryConfig, callback: QueryCallback): void;
-  query(
-    config: string | QueryConfig,
-    values: unknown[] | undefined,
-    callback: QueryCallback,
-  ): void;
-  query(config: string | QueryConfig, values?: unknown[]): Promise<QueryResult>;
+  /** As that of `pg`: with a callback, or with a promise, or with events. */
   query(
     config: string | QueryConfig | Submittable,
     valuesOrCallback?: unknown[] | QueryCallback,
