@@ -359,7 +359,9 @@ describe.each(databases.eachSupportedId())(
       );
       expect(Number(answer.headers['retry-after'])).toBeGreaterThan(0);
       await notesOf('acme');
-      await send('hooli', 'GET', 'search/query?term=').expect(200);
+      await eventually(() =>
+        send('hooli', 'GET', 'search/query?term=').expect(200),
+      );
       notes.broken.delete('hooli');
       await eventually(async () =>
         expect((await notesOf('hooli')).notes).toEqual([]),
@@ -406,7 +408,7 @@ describe.each(databases.eachSupportedId())(
         });
         ids.set(slug, tenant_id);
         await configure(slug, {});
-        await send(slug, 'GET', 'scaffolder').expect(200);
+        await eventually(() => send(slug, 'GET', 'scaffolder').expect(200));
       }
       const tasks = `"${engineSchemaOf(ids.get('wonka')!)}_scaffolder".tasks`;
       await query('scaffolder', `insert into ${tasks} values ('processing')`);
