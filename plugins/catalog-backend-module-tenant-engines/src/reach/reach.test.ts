@@ -133,6 +133,16 @@ describe('what the reads of a tenant may reach', () => {
     }
   });
 
+  it('asks for answers as they are, where their bytes are counted', async () => {
+    const echo = await new TestServer((req, res) =>
+      res.end(req.headers['accept-encoding']),
+    ).listen();
+    const reach = new Reach({ isListed: () => true, maxBytes: 100 });
+    const answer = await reach.run(async () => (await fetch(echo.url)).text());
+    await echo.stop();
+    expect(answer).toBe('identity');
+  });
+
   it('does not concern others of the process', async () => {
     const response = await fetch(`http://${secret.host}/mine`);
     await expect(response.text()).resolves.toBe('hello');

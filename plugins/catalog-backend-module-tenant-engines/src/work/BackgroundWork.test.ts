@@ -69,6 +69,20 @@ describe('the background work of a tenant', () => {
     expect(() => work.enter()).toThrow(REFUSAL);
   });
 
+  it('begins nothing once the lease is lost, also before it is closed', () => {
+    const work = createWork();
+    work.open();
+    isHeld = false;
+    expect(work.mayBegin).toBe(false);
+  });
+
+  it('is not that of another tenant, whose start or run goes on around it', async () => {
+    const [work, other] = [createWork(), createWork()];
+    await other.start(async () => expect(() => work.enter()).toThrow(REFUSAL));
+    work.open();
+    other.runTask(() => expect(() => work.enter()()).not.toThrow());
+  });
+
   it('lets what is under way come to its end when it finishes', async () => {
     const work = createWork();
     work.open();

@@ -171,21 +171,17 @@ export class BackgroundWork {
   /**
    * Called before a connection is requested.
    *
-   * @returns a function to call when the connection is returned
+   * @returns a function to call once, when the connection is returned
    * @throws as {@link BackgroundWork.check}
    */
   enter(): () => void {
     this.check();
     this.#connections += 1;
-    let hasLeft = false;
     return () => {
-      if (!hasLeft) {
-        hasLeft = true;
-        this.#connections -= 1;
-        this.#lastUsedAt = performance.now();
-        if (this.#connections === 0) {
-          this.#waiting.splice(0).forEach(go => go());
-        }
+      this.#connections -= 1;
+      this.#lastUsedAt = performance.now();
+      if (this.#connections === 0) {
+        this.#waiting.splice(0).forEach(go => go());
       }
     };
   }
