@@ -151,6 +151,37 @@ describe.each(databases.eachSupportedId())('a command on %s', id => {
     ]);
   });
 
+  it('waits for all of its tables together no longer than for one', async () => {
+    await use(create());
+    const hold = async (table: string) => {
+      const holder = await connect();
+      await holder.query(`begin; lock table ${table} in access share mode`);
+      return async (seconds: number) => {
+        await holder.query(`select pg_sleep(${seconds}); commit`);
+      };
+    };
+    const [freeEntities, freeRelations, asking] = [
+      await hold('entities'),
+      await hold('relations'),
+      await connect('asks'),
+    ];
+    const asked = asking
+      .query(`begin; ${lockTogether(['entities', 'relations'], 400)}`)
+      .then(
+        () => 'granted',
+        error => error.code,
+      );
+    await waitUntil('it waits', async () => {
+      const { rows } = await database.client.query(
+        `select from pg_locks join pg_stat_activity using (pid)
+          where not granted and application_name = 'asks'`,
+      );
+      return rows.length > 0;
+    });
+    await Promise.all([freeEntities(0.3), freeRelations(0.6)]);
+    expect(await asked).toBe('55P03');
+  });
+
   it('that copies ends when it is cancelled, says so, and goes on when run again', async () => {
     await use(create(4));
     const stop = new Error('stopped');

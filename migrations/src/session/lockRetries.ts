@@ -231,10 +231,10 @@ export function limitWaits(timeoutMs: number): string {
  * The statement that locks tables one after the other, and fails with lock_not_available
  * unless all are granted in time.
  *
- * It may queue for the first table for `timeoutMs`. It holds no lock meanwhile, so a
- * session behind it in the queue cannot deadlock with it: PostgreSQL reorders the queue and
- * aborts no transaction. After the first lock it takes half of deadlock_timeout at most for
- * the others together, and fails as soon as it sees that a session that waits for one of the
+ * It waits for all of them together for `timeoutMs`. While it queues for the first table it
+ * holds no lock, so a session behind it in the queue cannot deadlock with it: PostgreSQL reorders
+ * the queue and aborts no transaction. After the first lock it takes half of deadlock_timeout at
+ * most for the others, and fails as soon as it sees that a session that waits for one of the
  * tables holds another of them: that is a deadlock, in which all writers would wait, and the
  * session's deadlock_timeout may be nearly over.
  *
@@ -255,7 +255,7 @@ export function lockTogether(
   ours oid[] := array(select to_regclass(t) from unnest(${list(
     tables.map(nameOf),
   )}) t);
-  give_up_at timestamptz;
+  give_up_at timestamptz := clock_timestamp() + ${timeoutMs} * interval '1 millisecond';
   left_ms int;
   wait_ms int;
   item text;
@@ -264,9 +264,9 @@ begin
   if to_regclass(${escapeLiteral(nameOf(first))}) is not null then
     lock table ${first} in ${mode} mode;
   end if;
-  give_up_at := clock_timestamp() + ${held(
+  give_up_at := least(give_up_at, clock_timestamp() + ${held(
     timeoutMs,
-  )} * interval '1 millisecond';
+  )} * interval '1 millisecond');
   for item in ${existing(others)} loop
     wait_ms := ${FIRST_WAIT_MS};
     loop
