@@ -57,44 +57,24 @@ export const catalogModuleTenancy = createBackendModule({
         trail: tenantAuditTrailServiceRef,
         usage: tenantUsageServiceRef,
       },
-      async init({
-        admin,
-        auth,
-        auditor,
-        engines,
-        catalogRouter,
-        gate,
-        httpAuth,
-        lifecycle,
-        logger,
-        metrics,
-        permissions,
-        permissionsRegistry,
-        rootLifecycle,
-        scheduler,
-        store,
-        tenancy,
-        trail,
-        usage,
-      }) {
+      async init(services) {
+        const { engines, metrics, permissions, store, tenancy } = services;
         if (!tenancy.config.enabled) {
           return;
         }
-        gate.declareTenantAware();
-        const { router } = catalogRouter;
+        services.gate.declareTenantAware();
+        const { router } = services.catalogRouter;
         const { adoption } = tenancy;
         const getRuleset = () =>
-          permissionsRegistry.getPermissionRuleset(
+          services.permissionsRegistry.getPermissionRuleset(
             catalogEntityPermissionResourceRef,
           );
         const decisions = new SharedDecisions(permissions, {
           maxAgeMs: tenancy.config.maxDecisionAgeMs,
         });
         const operations = createOperations({
+          ...services,
           adoption,
-          auditor,
-          gate,
-          httpAuth,
           authorize: (credentials, { req, tenantId, signal }) =>
             new AuthorizedCatalogStore({
               credentials,
@@ -105,22 +85,18 @@ export const catalogModuleTenancy = createBackendModule({
             }),
         });
         router.use(createRouter(operations));
-        router.use(applyConditions({ auth, getRuleset, httpAuth, store }));
+        router.use(applyConditions({ ...services, getRuleset }));
         if (tenancy.replica) {
           router.use(markWrites(tenancy.replica));
         }
         router.use(forwardOtherTenants(engines));
         router.use(retryAfter());
-        catalogRouter.open();
-        adoptCatalog({ adoption, lifecycle, rootLifecycle, logger });
-        exportMetrics(metrics, { ...tenancy, usage });
+        services.catalogRouter.open();
+        adoptCatalog({ ...services, adoption });
+        exportMetrics(metrics, { ...tenancy, usage: services.usage });
         await scheduleTasks({
-          admin,
+          ...services,
           adoption,
-          logger,
-          scheduler,
-          trail,
-          usage,
           sendsEvents: tenancy.config.audit.webhook !== undefined,
         });
       },

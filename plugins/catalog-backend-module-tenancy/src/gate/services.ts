@@ -164,47 +164,26 @@ export const tenantGateServiceFactory = createServiceFactory({
     userInfo: coreServices.userInfo,
     watch: eventLoopWatchServiceRef,
   },
-  async factory({
-    auditor,
-    auth,
-    config,
-    directory,
-    discovery,
-    gates,
-    httpAuth,
-    httpRouter,
-    lifecycle,
-    logger,
-    members,
-    metrics,
-    ownership,
-    permissions,
-    plugin,
-    plugins,
-    requests,
-    settings,
-    trail,
-    usage,
-    userInfo,
-    watch,
-  }): Promise<TenantGate> {
+  async factory(services): Promise<TenantGate> {
+    const { config, directory, httpAuth, httpRouter, logger } = services;
+    const { permissions, plugins, settings, usage, userInfo } = services;
     if (!settings) {
       return new OpenTenantGate(httpRouter);
     }
-    const pluginId = plugin.getId();
+    const pluginId = services.plugin.getId();
     const admission = new Admission({
       ...settings,
       httpAuth,
-      members,
+      members: services.members,
       userInfo,
     });
-    carryTenants(auth, id => settings.shared.has(id));
+    carryTenants(services.auth, id => settings.shared.has(id));
     const isShared = settings.shared.has(pluginId);
-    recordEvents(auditor, {
+    recordEvents(services.auditor, {
       pluginId,
       isShared,
       minSeverity: settings.tenancy.audit.minSeverity,
-      trail,
+      trail: services.trail,
       credentialsOf: req => admission.credentialsOf(req),
     });
     const findRole: FindRole = async (credentials, tenant) =>
@@ -217,7 +196,7 @@ export const tenantGateServiceFactory = createServiceFactory({
     }
     // The plugin `permission` passes user info to the policy, which may depend on the tenant.
     if (!isShared || pluginId === PERMISSION_PLUGIN) {
-      followTenant(userInfo, ownership);
+      followTenant(userInfo, services.ownership);
     }
     const gate = new PluginGate({
       pluginId,
@@ -229,7 +208,7 @@ export const tenantGateServiceFactory = createServiceFactory({
         usage.count(tenant, userOf(credentials));
         whenClosed(
           res,
-          watch.begin(
+          services.watch.begin(
             tenant.tenantSlug,
             `${req.method} /${pluginId}${req.path}`,
           ),
@@ -239,11 +218,11 @@ export const tenantGateServiceFactory = createServiceFactory({
       logger,
       admission,
       resolve: createTenantMiddleware({
-        baseUrls: await findUrls(pluginId, discovery, logger),
+        baseUrls: await findUrls(pluginId, services.discovery, logger),
         config,
         directory,
         logger,
-        metrics,
+        metrics: services.metrics,
         tenancy: settings.tenancy,
         tokens: settings.tokens,
         // Only if Backstage accepts the credentials: routes without authentication do not
@@ -257,7 +236,7 @@ export const tenantGateServiceFactory = createServiceFactory({
     });
     carryByCookie(httpAuth, gate);
     httpRouter.use((_req, res, next) => {
-      requests.begin(res);
+      services.requests.begin(res);
       next();
     });
     if (plugins.pluginIds.includes(pluginId)) {
@@ -278,11 +257,11 @@ export const tenantGateServiceFactory = createServiceFactory({
       trustProxy: config.getOptional('backend.trustProxy'),
       upgrades: plugins.upgradesOf(pluginId),
     });
-    lifecycle.addStartupHook(() =>
+    services.lifecycle.addStartupHook(() =>
       // Behind the routes of the plugin. The type lacks handlers of errors, which Express takes.
       httpRouter.use(refuseDataExceptions as unknown as RequestHandler),
     );
-    gates.add(pluginId, () => gate.isClosed);
+    services.gates.add(pluginId, () => gate.isClosed);
     return gate;
   },
 });
