@@ -211,30 +211,18 @@ export const NO_TENANT_ENGINES: TenantEngines = {
         }': the backend has no catalog engines for tenants`,
       ),
     ),
-  applyMutation: async () => {
-    throw missing();
-  },
-  served: async () => {
-    throw missing();
-  },
-  validateConfig: async () => {
-    throw missing();
-  },
+  applyMutation: refuse,
+  served: refuse,
+  validateConfig: refuse,
   isConfiguredByOperator: () => false,
   statusOf: () => ({ state: 'stopped' }),
-  report: async () => {
-    throw missing();
-  },
-  reports: async () => {
-    throw missing();
-  },
-  countSourceErrors: async () => {
-    throw missing();
-  },
+  report: refuse,
+  reports: refuse,
+  countSourceErrors: refuse,
 };
 
-function missing(): Error {
-  return new Error(
+async function refuse(): Promise<never> {
+  throw new Error(
     'This backend has no catalog engines for tenants. Add backstage-plugin-catalog-backend-module-tenant-engines to it',
   );
 }
