@@ -16,6 +16,7 @@ import {
 import { TenancyPool } from '../pool/TenancyPool';
 import type { CatalogDatabase } from '../startup/CatalogAdoption';
 import {
+  CATALOG_DATABASE,
   explainFault,
   findCatalog,
   tenancyConnection,
@@ -69,11 +70,7 @@ async function examineDatabase(
     check: async () => {
       const { connection, catalogSchema, fault } = await findCatalog(config);
       if (fault !== undefined) {
-        throw explainFault(fault, {
-          name: 'The database of the catalog',
-          key: 'backend.database.connection',
-          login: 'it refuses the user or the password',
-        });
+        throw explainFault(fault, CATALOG_DATABASE);
       }
       found.database = { connection, schema, catalogSchema };
       found.own = await tenancyConnection(config, tenancy.connection);
@@ -207,9 +204,9 @@ async function examineReplica(
             return rows[0].isReplica;
           }).catch(error => {
             throw explainFault(error, {
+              ...CATALOG_DATABASE,
               name: 'The replica',
               key: 'tenancy.database.replica.connection',
-              login: 'it refuses the user or the password',
             });
           });
           if (!isReplica) {

@@ -123,6 +123,13 @@ const ADVICE: ReadonlyMap<string, string> = new Map([
   ['53300', 'it has no session left: raise max_connections'],
 ]);
 
+/** How {@link explainFault} names the database of the catalog. */
+export const CATALOG_DATABASE = {
+  name: 'The database of the catalog',
+  key: 'backend.database.connection',
+  login: 'it refuses the user or the password',
+};
+
 /** Explains an error of the database; returns other errors unchanged. */
 export function explainFault(
   error: unknown,

@@ -23,6 +23,7 @@ import { readTenantLimits } from '../tenants/limits';
 import type { RequestsUnderWay } from '../tenants/RequestsUnderWay';
 import { DEFAULT_TENANT_ID } from '../tenants/Tenant';
 import {
+  CATALOG_DATABASE,
   explainFault,
   faultCode,
   findCatalog,
@@ -153,15 +154,14 @@ async function start(
     await requests?.answered();
     await pool.close();
   });
-  if (!found) {
-    return { config, pool, limits, adoption: NO_ADOPTION };
-  }
-  if (!config.enabled) {
-    logger.info(
-      `Multi-tenancy is off. "${operatorCommand(
-        'doctor',
-      )}" says how the tables of tenants stand.`,
-    );
+  if (!found || !config.enabled) {
+    if (found) {
+      logger.info(
+        `Multi-tenancy is off. "${operatorCommand(
+          'doctor',
+        )}" says how the tables of tenants stand.`,
+      );
+    }
     return { config, pool, limits, adoption: NO_ADOPTION };
   }
   const { connection, catalogSchema } = await ensureDatabase(
@@ -326,11 +326,7 @@ async function ensureDatabase(
     ? await findCatalog(config, { create: true })
     : found;
   if (catalog.fault !== undefined) {
-    throw explainFault(catalog.fault, {
-      name: 'The database of the catalog',
-      key: 'backend.database.connection',
-      login: 'it refuses the user or the password',
-    });
+    throw explainFault(catalog.fault, CATALOG_DATABASE);
   }
   if (catalog.catalogSchema === undefined) {
     throw new TenancyStartupError(
