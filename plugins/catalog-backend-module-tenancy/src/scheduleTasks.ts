@@ -18,8 +18,7 @@ interface Task
   fn: (signal: AbortSignal) => Promise<void>;
 }
 
-/** Schedules the work for all tenants that one of the backends does at a time. */
-export async function scheduleTasks(options: {
+interface TaskOptions {
   admin: AdminDatabase;
   adoption: Pick<CatalogAdoption, 'retryFaults'>;
   logger: LoggerService;
@@ -28,7 +27,10 @@ export async function scheduleTasks(options: {
   usage: Pick<TenantUsageStore, 'countEntities'>;
   /** Whether a webhook gets the events of audit trails. */
   sendsEvents: boolean;
-}): Promise<void> {
+}
+
+/** Schedules the work for all tenants that one of the backends does at a time. */
+export async function scheduleTasks(options: TaskOptions): Promise<void> {
   const { adoption, logger, scheduler, sendsEvents, trail, usage } = options;
   const tasks: Task[] = [
     {
@@ -77,15 +79,7 @@ export async function scheduleTasks(options: {
  * events of audit trails.
  */
 async function purge(
-  {
-    admin,
-    logger,
-    trail,
-  }: {
-    admin: AdminDatabase;
-    logger: LoggerService;
-    trail: Pick<TenantAuditTrail, 'deleteOld'>;
-  },
+  { admin, logger, trail }: TaskOptions,
   signal: AbortSignal,
 ): Promise<void> {
   try {
