@@ -48,93 +48,88 @@ type Resolution =
 
 /**
  * Resolves the tenant of a request (specification, "Tenant resolution"). In addition to the
- * specification's sources, a call between plugins belongs to the tenant in its token.
+ * specification's sources, a call between plugins belongs to the tenant in its token. Never
+ * rejects.
  */
-class TenantResolver {
-  constructor(
-    private readonly options: {
-      hostnames: HostnameTenants;
-      tokens: TenantTokens;
-      directory: TenantDirectory;
-      requireMatchingToken: boolean;
-      calledFor: TenantMiddlewareOptions['calledFor'];
-    },
-  ) {}
-
-  /** Resolves the tenant. Never rejects. */
-  async resolve(req: Request): Promise<Resolution> {
-    let host: string;
-    try {
-      host = requestHost(req);
-    } catch (error) {
-      return { outcome: 'malformed', source: 'hostname', error };
-    }
-    const { directory, hostnames, requireMatchingToken, tokens } = this.options;
-    const verdict = hostnames.read(host);
-    if (verdict.kind === 'foreign') {
-      return { outcome: 'foreign', source: 'hostname', host };
-    }
-    const token = tokens.fromHeader(req.headers.authorization);
-    const named =
-      verdict.kind === 'tenant'
-        ? { source: 'hostname' as const, slug: verdict.slug }
-        : this.#chooseSlug(req, token);
-    let called: string | undefined;
-    try {
-      called = await this.options.calledFor?.(req);
-    } catch (error) {
-      return { outcome: 'failed', source: 'call', error };
-    }
-    // A call between plugins must not name another tenant by other sources.
-    if (
-      called !== undefined &&
-      named.source !== 'default' &&
-      named.slug !== called
-    ) {
-      return { outcome: 'mismatch', ...named };
-    }
-    const { source, slug } =
-      called === undefined ? named : { source: 'call' as const, slug: called };
-    // Also checks expired tokens: the token may have expired after Backstage accepted it.
-    if (requireMatchingToken && token && token.tenantSlug !== slug) {
-      return { outcome: 'mismatch', source, slug };
-    }
-    if (!isTenantSlug(slug)) {
-      return { outcome: 'invalid', source, slug };
-    }
-    try {
-      const tenant = await directory.findActive(slug);
-      return tenant
-        ? { outcome: 'resolved', source, tenant }
-        : { outcome: 'invalid', source, slug };
-    } catch (error) {
-      return { outcome: 'failed', source, error };
-    }
+async function resolveTenant(
+  req: Request,
+  options: TenantMiddlewareOptions & {
+    hostnames: HostnameTenants;
+    tokens: TenantTokens;
+  },
+): Promise<Resolution> {
+  let host: string;
+  try {
+    host = requestHost(req);
+  } catch (error) {
+    return { outcome: 'malformed', source: 'hostname', error };
   }
-
-  /**
-   * The sources after the hostname. The first one with a slug decides, even if no tenant has
-   * it.
-   */
-  #chooseSlug(
-    req: Request,
-    token: TenantToken | undefined,
-  ): { source: TenantSource; slug: string } {
-    if (token && !token.expired) {
-      return { source: 'token', slug: token.tenantSlug };
-    }
-    // A repeated header is joined with a comma, which makes it an invalid slug.
-    const fromHeader = headerValues(req, 'x-tenant-slug').join(', ');
-    if (fromHeader) {
-      return { source: 'header', slug: fromHeader };
-    }
-    const fromOrigin = this.options.hostnames.readOrigin(
-      req.headers.origin ?? req.headers.referer,
-    );
-    return fromOrigin === undefined
-      ? { source: 'default', slug: DEFAULT_TENANT_SLUG }
-      : { source: 'origin', slug: fromOrigin };
+  const { directory, hostnames, tenancy, tokens } = options;
+  const verdict = hostnames.read(host);
+  if (verdict.kind === 'foreign') {
+    return { outcome: 'foreign', source: 'hostname', host };
   }
+  const token = tokens.fromHeader(req.headers.authorization);
+  const named =
+    verdict.kind === 'tenant'
+      ? { source: 'hostname' as const, slug: verdict.slug }
+      : chooseSlug(req, token, hostnames);
+  let called: string | undefined;
+  try {
+    called = await options.calledFor?.(req);
+  } catch (error) {
+    return { outcome: 'failed', source: 'call', error };
+  }
+  // A call between plugins must not name another tenant by other sources.
+  if (
+    called !== undefined &&
+    named.source !== 'default' &&
+    named.slug !== called
+  ) {
+    return { outcome: 'mismatch', ...named };
+  }
+  const { source, slug } =
+    called === undefined ? named : { source: 'call' as const, slug: called };
+  // Also checks expired tokens: the token may have expired after Backstage accepted it.
+  if (tenancy.requireMatchingToken && token && token.tenantSlug !== slug) {
+    return { outcome: 'mismatch', source, slug };
+  }
+  if (!isTenantSlug(slug)) {
+    return { outcome: 'invalid', source, slug };
+  }
+  try {
+    const tenant = await directory.findActive(slug);
+    return tenant
+      ? { outcome: 'resolved', source, tenant }
+      : { outcome: 'invalid', source, slug };
+  } catch (error) {
+    return { outcome: 'failed', source, error };
+  }
+}
+
+/**
+ * The sources after the hostname. The first one with a slug decides, even if no tenant has
+ * it.
+ */
+function chooseSlug(
+  req: Request,
+  token: TenantToken | undefined,
+  hostnames: HostnameTenants,
+): { source: TenantSource; slug: string } {
+  if (token && !token.expired) {
+    return { source: 'token', slug: token.tenantSlug };
+  }
+  // A repeated header is joined with a comma, which makes it an invalid slug.
+  const fromHeader = headerValues(req, 'x-tenant-slug').join(', ');
+  if (fromHeader) {
+    return { source: 'header', slug: fromHeader };
+  }
+  const fromOrigin = hostnames.readOrigin(
+    req.headers.origin ?? req.headers.referer,
+  );
+  return fromOrigin === undefined
+    ? { source: 'default', slug: DEFAULT_TENANT_SLUG }
+    : { source: 'origin', slug: fromOrigin };
 }
 
 /** Options of {@link createTenantMiddleware}. */
@@ -168,9 +163,9 @@ export interface TenantMiddlewareOptions {
 export function createTenantMiddleware(
   options: TenantMiddlewareOptions,
 ): RequestHandler {
-  const { config, baseUrls, tenancy, directory, logger, metrics, calledFor } =
-    options;
-  const resolver = new TenantResolver({
+  const { config, baseUrls, tenancy, logger, metrics } = options;
+  const resolving = {
+    ...options,
     hostnames: HostnameTenants.create({
       config,
       baseUrls,
@@ -179,10 +174,7 @@ export function createTenantMiddleware(
     tokens:
       options.tokens ??
       TenantTokens.create({ secrets: tenancy.jwtSecrets, logger }),
-    directory,
-    requireMatchingToken: tenancy.requireMatchingToken,
-    calledFor,
-  });
+  };
   const count = metrics ? countResolutions(metrics) : () => {};
 
   const headers = [
@@ -212,7 +204,7 @@ export function createTenantMiddleware(
           refuse(res);
       }
     };
-    resolver.resolve(req).then(proceed).catch(next);
+    resolveTenant(req, resolving).then(proceed).catch(next);
   };
 }
 
