@@ -3,24 +3,29 @@ import { mockLogger } from '../__testUtils__/serviceMocks';
 import { AdminAccessError } from '../pool/errors';
 import { AuditQueue } from './AuditQueue';
 
+interface Entry {
+  event_id: string;
+}
+
+const createQueue = (
+  write: (entries: Entry[]) => Promise<void>,
+  logger = mockLogger(),
+) => new AuditQueue({ write, describe: ({ event_id }) => event_id, logger });
+
 describe('AuditQueue', () => {
   it.each([0, 1, 2, 3, 4, 5, 6])(
     'writes an entry that arrives %d microtasks after the last batch',
     async ticks => {
       const written: string[] = [];
-      const queue = new AuditQueue<{ event_id: string }>({
-        write: async entries => {
-          written.push(...entries.map(({ event_id }) => event_id));
-          if (written.length === 1) {
-            let later = Promise.resolve();
-            for (let tick = 0; tick < ticks; tick += 1) {
-              later = later.then(() => {});
-            }
-            later.then(() => queue.add({ event_id: 'late' }));
+      const queue = createQueue(async entries => {
+        written.push(...entries.map(({ event_id }) => event_id));
+        if (written.length === 1) {
+          let later = Promise.resolve();
+          for (let tick = 0; tick < ticks; tick += 1) {
+            later = later.then(() => {});
           }
-        },
-        describe: ({ event_id }) => event_id,
-        logger: mockLogger(),
+          later.then(() => queue.add({ event_id: 'late' }));
+        }
       });
       await queue.store({ event_id: 'first' });
       await new Promise(setImmediate);
@@ -31,12 +36,8 @@ describe('AuditQueue', () => {
 
   it('leaves an entry to its caller while another one is written', async () => {
     const written: string[] = [];
-    const queue = new AuditQueue<{ event_id: string }>({
-      write: async entries => {
-        written.push(...entries.map(({ event_id }) => event_id));
-      },
-      describe: ({ event_id }) => event_id,
-      logger: mockLogger(),
+    const queue = createQueue(async entries => {
+      written.push(...entries.map(({ event_id }) => event_id));
     });
     await queue.add({ event_id: 'begun' });
     await queue.store({ event_id: 'ended' });
@@ -49,11 +50,9 @@ describe('AuditQueue', () => {
 
   it('refuses nobody who waits for room where nothing can be stored any more', async () => {
     let refuse!: (error: Error) => void;
-    const queue = new AuditQueue<{ event_id: string }>({
-      write: () => new Promise((_resolve, reject) => (refuse = reject)),
-      describe: ({ event_id }) => event_id,
-      logger: mockLogger(),
-    });
+    const queue = createQueue(
+      () => new Promise((_resolve, reject) => (refuse = reject)),
+    );
     void queue.store({ event_id: 'first' });
     await waitUntil('the first entry to be written', () => refuse);
     for (let index = 0; index < 10_000; index += 1) {
@@ -68,11 +67,7 @@ describe('AuditQueue', () => {
 
   it('does not keep the process from ending where nothing can be stored', async () => {
     const logger = mockLogger();
-    const queue = new AuditQueue<{ event_id: string }>({
-      write: () => Promise.reject(new Error('away')),
-      describe: ({ event_id }) => event_id,
-      logger,
-    });
+    const queue = createQueue(() => Promise.reject(new Error('away')), logger);
     await queue.add({ event_id: 'lost' });
     jest.useFakeTimers({ doNotFake: ['performance'] });
     try {
