@@ -32,8 +32,6 @@ export const portalTranslationRef = createTranslationRef({
       failed: 'Signing in failed',
       notResumed: 'The portal could not sign you in again',
       slow: 'The backend has not answered yet. The portal opens as soon as it does.',
-      unreachable: 'The backend does not answer. Try again when it is back.',
-      retry: 'Try again',
       windowClosed:
         'The window for signing in was closed before it was done, or the browser did not let it open.',
     },

@@ -103,7 +103,7 @@ export function Failure(props: {
       description={isRetrying ? t('retrying') : text ?? textOf(error)}
       customActions={
         <Flex gap="2" style={{ flexWrap: 'wrap' }}>
-          {statusOf(error) === 401 && (
+          {statusOf(error) === 401 && text === undefined && (
             <ButtonLink
               size="small"
               variant="secondary"

@@ -1,18 +1,23 @@
 import { Progress, UserIdentity } from '@backstage/core-components';
-import { ResponseError } from '@backstage/errors';
 import {
   configApiRef,
   type IdentityApi,
   useApi,
   useTranslationRef,
 } from '@backstage/frontend-plugin-api';
-import { Alert, Button, Card, CardBody, Flex, Text } from '@backstage/ui';
+import { Button, Card, CardBody, Flex, Text } from '@backstage/ui';
+import {
+  Alert,
+  Failure,
+  Main,
+  messageOf,
+  statusOf,
+  useFailureText,
+  useIsSlow,
+} from '@internal/pages';
 import { useEffect, useId, useState } from 'react';
 import { portalTranslationRef } from '../translation';
 import { isOpenId, type SignInProvider, useSignInProviders } from './providers';
-
-/** After this time, the page says what it waits for. */
-const SLOW_MS = 4_000;
 
 /** What is going on: the provider that signs in now, or what the last one ended with. */
 type State =
@@ -88,46 +93,54 @@ export function SignInPage({
       p="4"
       style={{ minHeight: '100dvh', boxSizing: 'border-box' }}
     >
-      <main style={{ width: '100%', maxWidth: '26rem' }}>
-        <Card>
-          <CardBody>
-            <Flex direction="column" gap="4" p="2">
-              <Flex direction="column" gap="1">
-                <Text as="h1" variant="title-small" weight="bold">
-                  {title ?? t('signIn.title')}
-                </Text>
-                {title && (
-                  <Text as="p" color="secondary">
-                    {t('signIn.title')}
+      <div style={{ width: '100%', maxWidth: '26rem' }}>
+        <Main>
+          {' '}
+          <Card>
+            <CardBody>
+              <Flex direction="column" gap="4" p="2">
+                <Flex direction="column" gap="1">
+                  <Text as="h1" variant="title-small" weight="bold">
+                    {title ?? t('signIn.title')}
                   </Text>
+                  {title && (
+                    <Text as="p" color="secondary">
+                      {t('signIn.title')}
+                    </Text>
+                  )}
+                </Flex>
+                {providers.length === 0 && (
+                  <Alert
+                    status="warning"
+                    icon
+                    title={t('signIn.providers.none')}
+                    description={t('signIn.providers.noneHint')}
+                  />
+                )}
+                {state.error && (
+                  <Failed title={t('signIn.failed')} error={state.error} />
+                )}
+                {state.resumeError && (
+                  <Failed
+                    title={t('signIn.notResumed')}
+                    error={state.resumeError}
+                    onRetry={() => setState({ resuming: true })}
+                  />
+                )}
+                {buttons(providers.filter(({ id }) => isOpenId(id)))}
+                {guests.length > 0 && (
+                  <>
+                    <Text as="p" variant="body-medium">
+                      {t('signIn.guests.title')}
+                    </Text>
+                    {buttons(guests)}
+                  </>
                 )}
               </Flex>
-              {providers.length === 0 && (
-                <Alert
-                  status="warning"
-                  icon
-                  title={t('signIn.providers.none')}
-                  description={t('signIn.providers.noneHint')}
-                />
-              )}
-              <Failure
-                error={state.error}
-                resumeError={state.resumeError}
-                onRetry={() => setState({ resuming: true })}
-              />
-              {buttons(providers.filter(({ id }) => isOpenId(id)))}
-              {guests.length > 0 && (
-                <>
-                  <Text as="p" variant="body-medium">
-                    {t('signIn.guests.title')}
-                  </Text>
-                  {buttons(guests)}
-                </>
-              )}
-            </Flex>
-          </CardBody>
-        </Card>
-      </main>
+            </CardBody>
+          </Card>
+        </Main>{' '}
+      </div>
     </Flex>
   );
 }
@@ -135,11 +148,7 @@ export function SignInPage({
 /** In the place of the portal, until it is known who somebody is. */
 function Resuming() {
   const { t } = useTranslationRef(portalTranslationRef);
-  const [isSlow, setSlow] = useState(false);
-  useEffect(() => {
-    const timer = setTimeout(() => setSlow(true), SLOW_MS);
-    return () => clearTimeout(timer);
-  }, []);
+  const isSlow = useIsSlow(true);
   return (
     <>
       <Progress />
@@ -197,57 +206,27 @@ function ProviderButton({
   );
 }
 
-function Failure(props: {
-  error?: Error;
-  /** Why the session of before does not go on. */
-  resumeError?: Error;
-  onRetry: () => void;
-}) {
-  const { error, resumeError, onRetry } = props;
+/** Why nobody is signed in. */
+function Failed(props: { title: string; error: Error; onRetry?: () => void }) {
+  const { title, error, onRetry } = props;
   const { t } = useTranslationRef(portalTranslationRef);
-  const explain = (failure: Error): string => {
-    if (failure.name === 'PopupRejectedError') {
-      return t('signIn.windowClosed');
-    }
-    // The backend's own words, where it answered.
-    const message =
-      failure instanceof ResponseError
-        ? failure.body.error.message
-        : failure.message;
-    // What fetch rejects with when there is no answer, what stands for a database that has none,
-    // and the page of a proxy.
-    return failure instanceof TypeError ||
-      failure.name === 'SyntaxError' ||
-      (failure instanceof ResponseError && failure.statusCode > 500) ||
-      message.startsWith('Request failed with status')
-      ? t('signIn.unreachable')
-      : message;
-  };
-  // Screen readers announce what appears in a region that was there before.
-  return (
-    <div role="alert">
-      {error && (
-        <Alert
-          status={error.name === 'PopupRejectedError' ? 'info' : 'danger'}
-          icon
-          title={t('signIn.failed')}
-          description={explain(error)}
-        />
-      )}
-      {resumeError && (
-        <Alert
-          status="danger"
-          icon
-          title={t('signIn.notResumed')}
-          description={explain(resumeError)}
-          customActions={
-            <Button size="small" variant="tertiary" onPress={onRetry}>
-              {t('signIn.retry')}
-            </Button>
-          }
-        />
-      )}
-    </div>
+  const textOf = useFailureText();
+  return error.name === 'PopupRejectedError' ? (
+    <Alert
+      role="alert"
+      status="info"
+      icon
+      title={title}
+      description={t('signIn.windowClosed')}
+    />
+  ) : (
+    <Failure
+      title={title}
+      error={error}
+      // No session has ended: there was none.
+      text={statusOf(error) === 401 ? messageOf(error) : textOf(error)}
+      onRetry={onRetry}
+    />
   );
 }
 
