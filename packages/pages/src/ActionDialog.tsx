@@ -25,6 +25,7 @@ import {
 import { Alert } from './Alert';
 import styles from './ActionDialog.module.css';
 import { Failure, useFailureText } from './Failure';
+import main from './Main.module.css';
 import { pagesTranslationRef } from './translation';
 import { useIsSlow } from './useIsSlow';
 import { useLeaveQuestion } from './useLeaveQuestion';
@@ -182,7 +183,7 @@ function ActionForm(props: Action & { onClose: () => void }) {
     <>
       <form
         ref={form}
-        className={styles.form}
+        className={`${main.main} ${styles.form}`}
         onInput={() => setChanged(true)}
         onSubmit={onFormSubmit}
         noValidate

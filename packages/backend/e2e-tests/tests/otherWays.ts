@@ -191,6 +191,34 @@ export function testPhone(): void {
       await visitor.expectNoSidewaysScroll();
     });
 
+    inBrowser('a long name of a tenant is read whole', async scene => {
+      const { portal } = scene;
+      const name = 'Beteiligungsgesellschaft'.repeat(5);
+      const peter = encodeURIComponent('user:default/peter');
+      await portal.call('guest', 'tenants', {
+        method: 'POST',
+        body: { tenant_slug: 'long', tenant_name: name },
+      });
+      await portal.call('guest', `tenants/long/members/${peter}`, {
+        method: 'PUT',
+        body: { role: 'member' },
+      });
+      const visitor = await scene.visit({ as: 'peter', ...PHONE });
+      visitor.expectProblem(/status of 403/);
+      await visitor.open('/');
+      await visitor.page.evaluate(() =>
+        localStorage.setItem('backstage-plugin-tenants.tenant', 'none'),
+      );
+      await visitor.open('/');
+      const label = visitor.page.getByRole('button', { name }).locator('span');
+      const { width, isCut } = await label.evaluate(element => ({
+        width: element.getBoundingClientRect().width,
+        isCut: element.scrollWidth > element.clientWidth,
+      }));
+      expect(width).toBeLessThan(PHONE.width);
+      expect(isCut).toBe(false);
+    });
+
     inBrowser('a long dialog has its buttons in sight', async ({ visit }) => {
       const height = 600;
       const visitor = await visit({ as: 'guest', ...PHONE, height });

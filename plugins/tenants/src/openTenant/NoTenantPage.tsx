@@ -4,7 +4,7 @@ import {
   useTranslationRef,
 } from '@backstage/frontend-plugin-api';
 import { Button, Container, Flex, Text } from '@backstage/ui';
-import { Alert, TextLink } from '@internal/pages';
+import { Alert, Main, TextLink } from '@internal/pages';
 import type { Membership, Page } from 'backstage-plugin-tenants-common';
 import type { ReactNode } from 'react';
 import useAsync from 'react-use/esm/useAsync';
@@ -109,7 +109,7 @@ export function Notice({
   );
   return (
     <Container>
-      <main>
+      <Main>
         <Flex direction="column" gap="4" mt="8" mb="8">
           <Text as="h1" variant="title-medium">
             {title}
@@ -122,7 +122,7 @@ export function Notice({
             </Button>
           </div>
         </Flex>
-      </main>
+      </Main>
     </Container>
   );
 }
