@@ -43,6 +43,11 @@ export function ListFrame<TItem>(props: {
   const { state, query, onQuery, pageSize, texts, children } = props;
   const { value: found, error, loading } = state;
   const isThere = found && !error;
+  // Until the next answer, what was found is of what was asked for before.
+  const answered = useRef(props);
+  if (answered.current.state.value !== found) {
+    answered.current = props;
+  }
   const last = Math.max(1, Math.ceil((found?.totalItems ?? 0) / pageSize));
   const isBeyond =
     isThere && !loading && found.items.length === 0 && query.page > last;
@@ -73,12 +78,7 @@ export function ListFrame<TItem>(props: {
         </>
       )}
       {isThere && found.items.length === 0 && !isBeyond && (
-        <Nothing
-          search={query.search}
-          onQuery={onQuery}
-          texts={texts}
-          noneAction={props.noneAction}
-        />
+        <Nothing {...answered.current} />
       )}
     </>
   );
@@ -177,17 +177,17 @@ export function Pages(props: {
 }
 
 function Nothing(props: {
-  search: string;
+  query: { search: string };
   onQuery: OnQuery;
   texts: { noMatch?: (search: string) => string; none: string };
-  noneAction: ReactNode;
+  noneAction?: ReactNode;
 }) {
-  const { search, onQuery, texts } = props;
+  const { query, onQuery, texts } = props;
   const { t } = useTranslationRef(pagesTranslationRef);
-  if (search && texts.noMatch) {
+  if (query.search && texts.noMatch) {
     return (
       <EmptyState
-        text={texts.noMatch(search)}
+        text={texts.noMatch(query.search)}
         action={
           <Button
             variant="secondary"

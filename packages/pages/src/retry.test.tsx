@@ -188,6 +188,43 @@ describe('the focus', () => {
     await waitFor(() => expect(screen.getByRole('list')).toHaveFocus());
   });
 
+  it('is at the list once a search is cleared, of which nothing is said before', async () => {
+    const { ask, answer } = slowBackend();
+    function List() {
+      const [search, setSearch] = useState('x');
+      const state = useRead(async () => {
+        if (search) {
+          return { items: [], totalItems: 0 };
+        }
+        await ask();
+        return { items: ['One'], totalItems: 1 };
+      }, [search]);
+      return (
+        <ListFrame
+          state={state}
+          query={{ search, page: 1 }}
+          onQuery={next => setSearch(next.search ?? '')}
+          pageSize={1}
+          texts={{
+            failed: '',
+            found: String,
+            noMatch: () => 'No match',
+            none: 'There is none',
+          }}
+        >
+          {items => items}
+        </ListFrame>
+      );
+    }
+    await renderInTestApp(<List />);
+    await screen.findByText('No match');
+    press('Clear the search');
+    expect(screen.queryByText('There is none')).toBeNull();
+    await answer();
+    await waitFor(() => expect(document.body).not.toHaveFocus());
+    expect(focused()).toContainElement(screen.getByText('One'));
+  });
+
   it('is at the end of a list whose last page was read', async () => {
     const READ = [
       { items: [1], nextCursor: 'a' },

@@ -60,7 +60,9 @@ describe('the page of an invitation', () => {
       { tenantSlug: 'default' },
     );
     expect(await seriousProblems()).toEqual([]);
-    await userEvent.click(screen.getByRole('button', { name: 'Open Acme' }));
+    const button = screen.getByRole('button', { name: 'Open Acme' });
+    expect(button).toHaveFocus();
+    await userEvent.click(button);
     expect(open).toHaveBeenCalledWith('/');
     expect(new BrowserPageTenant().slug).toBe('acme');
   });

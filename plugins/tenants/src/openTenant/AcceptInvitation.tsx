@@ -47,7 +47,9 @@ export function AcceptInvitation() {
         </Text>
         {isNotKept && <Text role="alert">{t('openTenant.menu.notKept')}</Text>}
         <div>
-          <Button onPress={() => openOther(slug)}>
+          {/* The button that had the focus is gone. */}
+          {/* eslint-disable-next-line jsx-a11y/no-autofocus */}
+          <Button autoFocus onPress={() => openOther(slug)}>
             {t('openTenant.invitation.open', { name })}
           </Button>
         </div>

@@ -2,6 +2,7 @@ import { useTranslationRef } from '@backstage/frontend-plugin-api';
 import { Button, Text, TextField } from '@backstage/ui';
 import {
   Alert,
+  keepFocus,
   messageOf,
   statusOf,
   useFailureText,
@@ -101,7 +102,14 @@ export function AddLocation(props: {
   };
 
   const addAnyway = (
-    <Button size="small" variant="secondary" onPress={() => add()}>
+    <Button
+      size="small"
+      variant="secondary"
+      onPress={event => {
+        keepFocus(event);
+        add();
+      }}
+    >
       {t('sources.locations.addAnyway')}
     </Button>
   );

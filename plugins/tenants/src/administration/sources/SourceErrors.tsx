@@ -1,28 +1,38 @@
 import { useTranslationRef } from '@backstage/frontend-plugin-api';
 import { Button, Text } from '@backstage/ui';
-import { Moment, useFailureText, useTask } from '@internal/pages';
+import {
+  Moment,
+  useFailureText,
+  useFocusPassedOn,
+  useTask,
+} from '@internal/pages';
 import type { SourceError } from 'backstage-plugin-tenants-common';
 import { useState } from 'react';
 import { tenantsTranslationRef } from '../../translation';
 import styles from './sources.module.css';
 import { useCatalogOf } from './useCatalogOf';
 
-/** What is wrong with a location or with entities of it, and when it is tried again. */
-export function SourceErrors(props: {
+interface SourceErrorsProps {
   slug: string;
   errors: SourceError[];
   /** Whether to say which location each is from. */
   withLocation?: boolean;
-}) {
+}
+
+/** What is wrong with a location or with entities of it, and when it is tried again. */
+export function SourceErrors(props: SourceErrorsProps) {
+  return props.errors.length > 0 ? <Errors {...props} /> : null;
+}
+
+function Errors(props: SourceErrorsProps) {
   const { slug, errors, withLocation } = props;
   const { t } = useTranslationRef(tenantsTranslationRef);
   const catalog = useCatalogOf(slug);
   const textOf = useFailureText();
   const [isDone, setDone] = useState(false);
   const { isPending, failure, run } = useTask();
-  if (errors.length === 0) {
-    return null;
-  }
+  // The button goes with what it has mended.
+  const room = useFocusPassedOn<HTMLDivElement>();
 
   const tryNow = () =>
     run('', async () => {
@@ -34,7 +44,7 @@ export function SourceErrors(props: {
     });
 
   return (
-    <div className={styles.errors}>
+    <div ref={room} className={styles.errors}>
       <ul>
         {errors.map(({ entity_ref, location, message, next_try_at }) => (
           <li key={entity_ref}>
