@@ -6,6 +6,7 @@ import {
 } from '@backstage/frontend-plugin-api';
 import {
   Button,
+  ButtonIcon,
   Dialog,
   DialogBody,
   DialogFooter,
@@ -17,6 +18,7 @@ import {
 } from '@backstage/ui';
 import {
   type FormEvent,
+  type ReactElement,
   type ReactNode,
   useEffect,
   useRef,
@@ -25,6 +27,7 @@ import {
 import { Alert } from './Alert';
 import styles from './ActionDialog.module.css';
 import { Failure, useFailureText } from './Failure';
+import { newIdempotencyKey } from './idempotencyKey';
 import main from './Main.module.css';
 import { pagesTranslationRef } from './translation';
 import { useIsSlow } from './useIsSlow';
@@ -49,8 +52,11 @@ export interface Action {
   failed: string;
   /** Fields to fill in. */
   children?: ReactNode;
-  /** Returns false where a field has to be corrected first. */
-  onSubmit: () => Promise<boolean | void>;
+  /**
+   * Returns false where a field has to be corrected first. The `Idempotency-Key` is the same until
+   * the dialog is closed.
+   */
+  onSubmit: (idempotencyKey: string) => Promise<boolean | void>;
   /**
    * Leads the user on, after it was done and the dialog is closed. It is left out where the user has
    * closed the dialog before: what follows from what was done belongs to `onSubmit`.
@@ -71,9 +77,15 @@ const DIALOG = {
 /** A button, and the dialog that asks before it does what the button says. */
 export function ActionButton({
   open,
+  icon,
   onOpen,
   ...action
-}: Action & { open: string; onOpen?: () => void }) {
+}: Action & {
+  open: string;
+  /** In place of the words, which screen readers say then. */
+  icon?: ReactElement;
+  onOpen?: () => void;
+}) {
   const [isOpen, setOpen] = useState(false);
   return (
     <DialogTrigger
@@ -85,12 +97,16 @@ export function ActionButton({
         }
       }}
     >
-      <Button
-        variant="secondary"
-        className={action.destructive ? styles.dangerOutline : undefined}
-      >
-        {open}
-      </Button>
+      {icon ? (
+        <ButtonIcon variant="tertiary" icon={icon} aria-label={open} />
+      ) : (
+        <Button
+          variant="secondary"
+          className={action.destructive ? styles.dangerOutline : undefined}
+        >
+          {open}
+        </Button>
+      )}
       <Dialog {...DIALOG}>
         <ActionForm {...action} onClose={() => setOpen(false)} />
       </Dialog>
@@ -124,6 +140,7 @@ function ActionForm(props: Action & { onClose: () => void }) {
   const [text, setText] = useState('');
   const [error, setError] = useState<Error>();
   const [isPending, setPending] = useState(false);
+  const [idempotencyKey] = useState(newIdempotencyKey);
   const isSlow = useIsSlow(isPending);
   const errorApi = useApi(errorApiRef);
   const textOf = useFailureText();
@@ -158,7 +175,7 @@ function ActionForm(props: Action & { onClose: () => void }) {
     setPending(true);
     setError(undefined);
     try {
-      const isDone = await onSubmit();
+      const isDone = await onSubmit(idempotencyKey);
       if (isDone === false) {
         setPending(false);
         setCorrections(count => count + 1);

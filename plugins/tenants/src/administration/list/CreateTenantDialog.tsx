@@ -1,6 +1,6 @@
 import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
 import { NumberField, TextField } from '@backstage/ui';
-import { ActionDialog, newIdempotencyKey, slugOf } from '@internal/pages';
+import { ActionDialog, slugOf } from '@internal/pages';
 import { useState } from 'react';
 import { tenantsApiRef } from '../../api';
 import { tenantsTranslationRef } from '../../translation';
@@ -25,7 +25,6 @@ export function CreateTenantDialog(props: {
   // Until it is typed, it follows the name.
   const [typedSlug, setTypedSlug] = useState<string>();
   const [limits, setLimits] = useState(DEFAULT_LIMITS);
-  const [idempotencyKey] = useState(newIdempotencyKey);
 
   const slug = typedSlug ?? slugOf(name, LONGEST_SLUG);
   const { send, field } = useProblems(
@@ -33,7 +32,7 @@ export function CreateTenantDialog(props: {
     { conflict: 'tenant_slug' },
   );
 
-  const create = () =>
+  const create = (idempotencyKey: string) =>
     send(() =>
       tenantsApi.createTenant(
         {

@@ -64,20 +64,16 @@ export function AddMember(props: {
         aria-label={t('members.add.title')}
         className={styles.add}
       >
-        <div className={styles.picker}>
-          <PrincipalPicker
-            slug={slug}
-            value={picked}
-            onChange={next => {
-              setPicked(next);
-              setProblem(undefined);
-              forget();
-            }}
-            error={
-              problem ?? (isOfField ? messageOf(failure?.error) : undefined)
-            }
-          />
-        </div>
+        <PrincipalPicker
+          slug={slug}
+          value={picked}
+          onChange={next => {
+            setPicked(next);
+            setProblem(undefined);
+            forget();
+          }}
+          error={problem ?? (isOfField ? messageOf(failure?.error) : undefined)}
+        />
         <RoleSelect role={role} onChange={setRole} size="medium" />
         <Button type="submit" size="medium" isPending={isPending}>
           {t('members.add.submit')}

@@ -1,16 +1,14 @@
 import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
-import { ButtonIcon, Flex, Select, Text, TextField } from '@backstage/ui';
+import { Flex, Select, Text, TextField } from '@backstage/ui';
 import { RiDeleteBinLine } from '@remixicon/react';
 import {
   ActionButton,
-  ActionDialog,
   Alert,
   CopyButton,
   EmptyState,
   ifThere,
   Loaded,
   Moment,
-  newIdempotencyKey,
   useLaterFocus,
   useRead,
 } from '@internal/pages';
@@ -39,7 +37,6 @@ export function Invitations({ slug }: { slug: string }) {
     [tenantsApi, slug],
   );
   const [created, setCreated] = useState<CreatedInvitation>();
-  const [revoked, setRevoked] = useState<TenantInvitation>();
   const [announcement, setAnnouncement] = useState('');
   const [heading, focusHeading] = useLaterFocus<HTMLHeadingElement>();
 
@@ -77,7 +74,9 @@ export function Invitations({ slug }: { slug: string }) {
             {totalItems === 0 && (
               <EmptyState text={t('members.invitations.none')} />
             )}
-            {totalItems > 0 && <Table items={items} onRevoke={setRevoked} />}
+            {totalItems > 0 && (
+              <Table items={items} onRevoke={revoke} onRevoked={focusHeading} />
+            )}
             {totalItems > items.length && (
               <Text as="p" color="secondary">
                 {t('members.invitations.more', {
@@ -89,19 +88,6 @@ export function Invitations({ slug }: { slug: string }) {
           </>
         )}
       </Loaded>
-      {revoked && (
-        <ActionDialog
-          title={t('members.invitations.revoke.title')}
-          texts={[t(`members.invitations.revoke.${revoked.state}`)]}
-          destructive
-          submit={t('members.invitations.revoke.confirm')}
-          failed={t('members.invitations.revoke.failed')}
-          onSubmit={() => revoke(revoked)}
-          // The button that asked for it goes with its row.
-          onDone={focusHeading}
-          onClose={() => setRevoked(undefined)}
-        />
-      )}
     </Part>
   );
 }
@@ -117,7 +103,6 @@ function InviteButton(props: {
   const [email, setEmail] = useState('');
   const [role, setRole] = useState<TenantRole>('member');
   const [days, setDays] = useState('7');
-  const [idempotencyKey, setIdempotencyKey] = useState(newIdempotencyKey);
   return (
     <ActionButton
       open={t('members.invitations.invite.open')}
@@ -125,11 +110,8 @@ function InviteButton(props: {
       texts={[]}
       submit={t('members.invitations.invite.submit')}
       failed={t('members.invitations.invite.failed')}
-      onOpen={() => {
-        setEmail('');
-        setIdempotencyKey(newIdempotencyKey());
-      }}
-      onSubmit={async () => {
+      onOpen={() => setEmail('')}
+      onSubmit={async idempotencyKey => {
         const address = email.trim();
         try {
           onCreated(
@@ -200,9 +182,10 @@ function CreatedLink({ invitation }: { invitation: CreatedInvitation }) {
 
 function Table(props: {
   items: TenantInvitation[];
-  onRevoke: (invitation: TenantInvitation) => void;
+  onRevoke: (invitation: TenantInvitation) => Promise<void>;
+  onRevoked: () => void;
 }) {
-  const { items, onRevoke } = props;
+  const { items, onRevoke, onRevoked } = props;
   const { t } = useTranslationRef(tenantsTranslationRef);
   const nameOf = ({ email }: TenantInvitation) =>
     email ?? t('members.invitations.anybody');
@@ -218,7 +201,7 @@ function Table(props: {
     >
       {items.map(invitation => (
         <tr key={invitation.id} className={styles.row}>
-          <th scope="row" className={styles.invited}>
+          <th scope="row">
             <div>{nameOf(invitation)}</div>
             <Text as="span" variant="body-small" color="secondary">
               {t('members.added', { by: invitation.created_by })}
@@ -238,13 +221,19 @@ function Table(props: {
             <Moment at={invitation.accepted_at ?? invitation.expires_at} />
           </td>
           <td className={styles.actions}>
-            <ButtonIcon
-              variant="tertiary"
+            <ActionButton
               icon={<RiDeleteBinLine />}
-              aria-label={t('members.invitations.revoke.action', {
+              open={t('members.invitations.revoke.action', {
                 name: nameOf(invitation),
               })}
-              onPress={() => onRevoke(invitation)}
+              title={t('members.invitations.revoke.title')}
+              texts={[t(`members.invitations.revoke.${invitation.state}`)]}
+              destructive
+              submit={t('members.invitations.revoke.confirm')}
+              failed={t('members.invitations.revoke.failed')}
+              onSubmit={() => onRevoke(invitation)}
+              // It goes with its row.
+              onDone={onRevoked}
             />
           </td>
         </tr>

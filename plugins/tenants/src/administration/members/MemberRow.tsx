@@ -1,12 +1,12 @@
 import { useTranslationRef } from '@backstage/frontend-plugin-api';
-import { Badge, ButtonIcon, Text } from '@backstage/ui';
+import { Badge, Text } from '@backstage/ui';
 import {
   RiDeleteBinLine,
   RiGroupLine,
   RiServerLine,
   RiUserLine,
 } from '@remixicon/react';
-import { Moment } from '@internal/pages';
+import { ActionButton, Moment } from '@internal/pages';
 import type { TenantMember, TenantRole } from 'backstage-plugin-tenants-common';
 import { tenantsTranslationRef } from '../../translation';
 import styles from './members.module.css';
@@ -23,9 +23,11 @@ export function MemberRow(props: {
   own?: 'yourself' | 'yourGroup';
   isPending: boolean;
   onRole: (role: TenantRole) => void;
-  onRemove: () => void;
+  onRemove: () => Promise<void>;
+  onRemoved: () => void;
 }) {
-  const { member, name, own, isPending, onRole, onRemove } = props;
+  const { member, name, own, isPending } = props;
+  const { onRole, onRemove, onRemoved } = props;
   const { t } = useTranslationRef(tenantsTranslationRef);
   const kind = kindOf(member.principal);
   const Icon = ICONS[kind];
@@ -68,12 +70,19 @@ export function MemberRow(props: {
         </Text>
       </td>
       <td className={styles.actions}>
-        <ButtonIcon
-          variant="tertiary"
+        <ActionButton
           icon={<RiDeleteBinLine />}
-          aria-label={t('members.remove.action', { name })}
+          open={t('members.remove.action', { name })}
+          title={t('members.remove.title', { name })}
+          texts={[t(`members.remove.${kind}`, { name })]}
+          warning={own && t(`members.remove.${own}`)}
+          destructive
+          submit={t('members.remove.confirm')}
           isDisabled={isPending}
-          onPress={onRemove}
+          failed={t('members.remove.failed')}
+          onSubmit={onRemove}
+          // It goes with its row.
+          onDone={onRemoved}
         />
       </td>
     </tr>

@@ -25,12 +25,7 @@ import { Invitations } from './Invitations';
 import { MemberRow } from './MemberRow';
 import styles from './members.module.css';
 import { SignIn } from './signIn/SignIn';
-import { kindOf, PAGE_SIZE, useMembers } from './useMembers';
-
-/** A change that is asked about before it is made. */
-type Question =
-  | { about: 'removal'; member: TenantMember }
-  | { about: 'demotion'; member: TenantMember; role: TenantRole };
+import { PAGE_SIZE, useMembers } from './useMembers';
 
 /** Who may enter a tenant. */
 export function MembersTab({ slug }: { slug: string }) {
@@ -44,7 +39,11 @@ export function MembersTab({ slug }: { slug: string }) {
     () => identityApi.getBackstageIdentity(),
     [identityApi],
   );
-  const [question, setQuestion] = useState<Question>();
+  /** A change of the own role that is asked about before it is made. */
+  const [demotion, setDemotion] = useState<{
+    member: TenantMember;
+    role: TenantRole;
+  }>();
   const { isPendingOf, notes, run } = useTask();
   const [announcement, setAnnouncement] = useState('');
   const [heading, focusHeading] = useLaterFocus<HTMLHeadingElement>();
@@ -79,7 +78,7 @@ export function MembersTab({ slug }: { slug: string }) {
 
   const changeRole = (member: TenantMember, role: TenantRole) => {
     if (member.role === 'admin' && ownOf(member)) {
-      setQuestion({ about: 'demotion', member, role });
+      setDemotion({ member, role });
     } else {
       putRole(member, role);
     }
@@ -157,52 +156,34 @@ export function MembersTab({ slug }: { slug: string }) {
                   own={ownOf(member)}
                   isPending={isPendingOf(member.principal)}
                   onRole={role => changeRole(member, role)}
-                  onRemove={() => setQuestion({ about: 'removal', member })}
+                  onRemove={() => remove(member)}
+                  onRemoved={focusHeading}
                 />
               ))}
             </PlainTable>
           )}
         </ListFrame>
-        {question && renderQuestion(question)}
+        {demotion && renderQuestion(demotion)}
       </Part>
       {!isRefused && <Invitations slug={slug} />}
       {!isRefused && <SignIn slug={slug} />}
     </Flex>
   );
 
-  function renderQuestion(asked: Question) {
-    const { about, member } = asked;
+  function renderQuestion({ member, role }: NonNullable<typeof demotion>) {
     const name = nameOf(member.principal);
-    const own = ownOf(member);
-    const close = () => setQuestion(undefined);
-    if (about === 'removal') {
-      const kind = kindOf(member.principal);
-      return (
-        <ActionDialog
-          title={t('members.remove.title', { name })}
-          texts={[t(`members.remove.${kind}`, { name })]}
-          warning={own && t(`members.remove.${own}`)}
-          destructive
-          submit={t('members.remove.confirm')}
-          failed={t('members.remove.failed')}
-          onSubmit={() => remove(member)}
-          // The button that asked for it goes with its row.
-          onDone={focusHeading}
-          onClose={close}
-        />
-      );
-    }
+    const close = () => setDemotion(undefined);
     return (
       <ActionDialog
         title={t('members.demote.title')}
-        texts={[t(`members.demote.${own ?? 'yourself'}`, { name })]}
+        texts={[t(`members.demote.${ownOf(member) ?? 'yourself'}`, { name })]}
         destructive
         submit={t('members.demote.confirm')}
         cancel={t('members.demote.cancel')}
         failed={t('members.roles.failed', { name })}
         onSubmit={async () => {
           close();
-          await putRole(member, asked.role);
+          await putRole(member, role);
         }}
         onClose={close}
       />

@@ -1,12 +1,10 @@
 import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
-import { Box, ButtonIcon, Text, TextField } from '@backstage/ui';
+import { Box, Text, TextField } from '@backstage/ui';
 import {
   ActionButton,
-  ActionDialog,
   EmptyState,
   ifThere,
   Loaded,
-  newIdempotencyKey,
   useLaterFocus,
   useNumber,
   useRead,
@@ -40,12 +38,12 @@ export function SharesTab({ slug }: { slug: string }) {
   const tenantsApi = useApi(tenantsApiRef);
   const { t } = useTranslationRef(tenantsTranslationRef);
   const mayShare = useOpenTenant()?.administers_tenants === true;
-  const [ended, setEnded] = useState<TenantShare>();
   const [announcement, setAnnouncement] = useState('');
   const [heading, focusHeading] = useLaterFocus<HTMLHeadingElement>();
   const read = useRead(() => tenantsApi.listShares(slug), [tenantsApi, slug]);
-  const onChanged = (text: string) => {
-    setAnnouncement(text);
+  const end = async ({ share_id }: TenantShare) => {
+    await ifThere(tenantsApi.deleteShare(slug, share_id));
+    setAnnouncement(t('shares.end.done'));
     read.retry();
   };
   return (
@@ -67,27 +65,15 @@ export function SharesTab({ slug }: { slug: string }) {
         <Loaded state={read} failed={t('shares.failed')} height={160}>
           {({ shares, received }) => (
             <>
-              <Given shares={shares} onEnd={mayShare ? setEnded : undefined} />
+              <Given
+                shares={shares}
+                onEnd={mayShare ? end : undefined}
+                onEnded={focusHeading}
+              />
               <Received received={received} />
             </>
           )}
         </Loaded>
-        {ended && (
-          <ActionDialog
-            title={t('shares.end.title')}
-            texts={[t('shares.end.text', { filter: textOf(ended) })]}
-            destructive
-            submit={t('shares.end.submit')}
-            failed={t('shares.end.failed')}
-            onSubmit={async () => {
-              await ifThere(tenantsApi.deleteShare(slug, ended.share_id));
-              onChanged(t('shares.end.done'));
-            }}
-            // The button that asked for it goes with its row.
-            onDone={focusHeading}
-            onClose={() => setEnded(undefined)}
-          />
-        )}
       </Part>
     </Box>
   );
@@ -102,7 +88,6 @@ function CreateShare(props: {
   const tenantsApi = useApi(tenantsApiRef);
   const { t } = useTranslationRef(tenantsTranslationRef);
   const [share, setShare] = useState(NEW_SHARE);
-  const [idempotencyKey, setIdempotencyKey] = useState(newIdempotencyKey);
   const filter = partsOf(share.filter, ';');
   const targets = partsOf(share.targets, ',');
   const field = (name: keyof typeof NEW_SHARE) => ({
@@ -115,16 +100,13 @@ function CreateShare(props: {
     <div>
       <ActionButton
         open={t('shares.create.open')}
-        onOpen={() => {
-          setShare(NEW_SHARE);
-          setIdempotencyKey(newIdempotencyKey());
-        }}
+        onOpen={() => setShare(NEW_SHARE)}
         title={t('shares.create.title')}
         texts={[t('shares.create.text')]}
         submit={t('shares.create.submit')}
         failed={t('shares.create.failed')}
         isDisabled={filter.length === 0 || targets.length === 0}
-        onSubmit={async () => {
+        onSubmit={async idempotencyKey => {
           try {
             await tenantsApi.createShare(
               slug,
@@ -151,9 +133,10 @@ function CreateShare(props: {
 
 function Given(props: {
   shares: TenantShare[];
-  onEnd?: (share: TenantShare) => void;
+  onEnd?: (share: TenantShare) => Promise<void>;
+  onEnded: () => void;
 }) {
-  const { shares, onEnd } = props;
+  const { shares, onEnd, onEnded } = props;
   const { t } = useTranslationRef(tenantsTranslationRef);
   return (
     <Part level={3} title={t('shares.given.title')}>
@@ -185,13 +168,17 @@ function Given(props: {
               </td>
               {onEnd && (
                 <td>
-                  <ButtonIcon
-                    variant="tertiary"
+                  <ActionButton
                     icon={<RiDeleteBinLine />}
-                    aria-label={t('shares.end.action', {
-                      filter: textOf(share),
-                    })}
-                    onPress={() => onEnd(share)}
+                    open={t('shares.end.action', { filter: textOf(share) })}
+                    title={t('shares.end.title')}
+                    texts={[t('shares.end.text', { filter: textOf(share) })]}
+                    destructive
+                    submit={t('shares.end.submit')}
+                    failed={t('shares.end.failed')}
+                    onSubmit={() => onEnd(share)}
+                    // It goes with its row.
+                    onDone={onEnded}
                   />
                 </td>
               )}

@@ -1,8 +1,7 @@
 import { useTranslationRef } from '@backstage/frontend-plugin-api';
-import { ButtonIcon } from '@backstage/ui';
 import { RiDeleteBinLine } from '@remixicon/react';
 import {
-  ActionDialog,
+  ActionButton,
   Alert,
   EmptyState,
   ifThere,
@@ -11,44 +10,30 @@ import {
   statusOf,
   useFailureText,
   useLaterFocus,
-  useRead,
 } from '@internal/pages';
 import type { SourceError } from 'backstage-plugin-tenants-common';
 import { useState } from 'react';
-import useInterval from 'react-use/esm/useInterval';
 import { tenantsTranslationRef } from '../../translation';
 import { Part } from '../Part';
+import { usePolled } from '../tenant/usePolled';
 import { SourceErrors } from './SourceErrors';
 import styles from './sources.module.css';
-import {
-  OtherTenantsHostname,
-  type RegisteredLocation,
-  useCatalogOf,
-} from './useCatalogOf';
+import { OtherTenantsHostname, useCatalogOf } from './useCatalogOf';
 
-/** How soon the page asks again while the engine can't answer. */
-const RETRY_MS = 5_000;
+/**
+ * The engine of a new tenant has to create its tables before it answers, and every engine starts
+ * again after a change of its configuration.
+ */
+const isEngineAway = (error: unknown) => statusOf(error) === 503;
 
 /** Loads the locations that members of a tenant have registered with its catalog. */
 export function useRegistered(slug: string, isAvailable: boolean) {
   const catalog = useCatalogOf(slug);
-  const state = useRead(
+  return usePolled(
     async () => (isAvailable ? catalog.list() : []),
     [slug, isAvailable],
+    (_, error) => isEngineAway(error),
   );
-  const { error, loading, retry } = state;
-  // The engine of a new tenant has to create its tables before it answers, and every engine
-  // starts again after a change of its configuration.
-  const isEngineAway = statusOf(error) === 503;
-  useInterval(
-    () => {
-      if (!loading && document.visibilityState !== 'hidden') {
-        retry();
-      }
-    },
-    isEngineAway ? RETRY_MS : null,
-  );
-  return { ...state, isEngineAway };
 }
 
 /** The locations that members of the tenant have registered with its catalog. */
@@ -58,73 +43,63 @@ export function RegisteredLocations(props: {
   errors: SourceError[];
 }) {
   const { slug, registered, errors } = props;
-  const { value, error, loading, retry, isEngineAway } = registered;
+  const { value, error, loading, retry } = registered;
   const { t } = useTranslationRef(tenantsTranslationRef);
   const catalog = useCatalogOf(slug);
   const textOf = useFailureText();
-  const [removing, setRemoving] = useState<RegisteredLocation>();
   const [announcement, setAnnouncement] = useState('');
   const [heading, focusHeading] = useLaterFocus<HTMLHeadingElement>();
 
   return (
-    <>
-      <Part
-        ref={heading}
-        title={t('sources.registered.title')}
-        explanation={t('sources.registered.explanation')}
-        level={3}
-        isBoxed
-        said={announcement}
-      >
-        {loading && !value && !error && (
-          <Loading label={t('sources.registered.loading')} height={60} />
-        )}
-        {error && renderFailure(error)}
-        {!error && value?.length === 0 && (
-          <EmptyState text={t('sources.registered.none')} />
-        )}
-        {value && value.length > 0 && (
-          <ul className={styles.list}>
-            {value.map(location => (
-              <li key={location.id}>
-                <div className={styles.target}>
-                  {location.target}
-                  <SourceErrors
-                    slug={slug}
-                    errors={errors.filter(
-                      each => each.location === location.target,
-                    )}
-                  />
-                </div>
-                <ButtonIcon
-                  variant="tertiary"
-                  icon={<RiDeleteBinLine />}
-                  aria-label={t('sources.registered.remove', location)}
-                  onPress={() => setRemoving(location)}
-                />
-              </li>
-            ))}
-          </ul>
-        )}
-      </Part>
-      {removing && (
-        <ActionDialog
-          title={t('sources.registered.question')}
-          texts={[t('sources.registered.meaning', removing)]}
-          destructive
-          submit={t('sources.registered.confirm')}
-          failed={t('sources.registered.notRemoved')}
-          onSubmit={async () => {
-            await ifThere(catalog.remove(removing.id));
-            setAnnouncement(t('sources.registered.removed', removing));
-            retry();
-          }}
-          // The button that asked for it goes with its row.
-          onDone={focusHeading}
-          onClose={() => setRemoving(undefined)}
-        />
+    <Part
+      ref={heading}
+      title={t('sources.registered.title')}
+      explanation={t('sources.registered.explanation')}
+      level={3}
+      isBoxed
+      said={announcement}
+    >
+      {loading && !value && !error && (
+        <Loading label={t('sources.registered.loading')} height={60} />
       )}
-    </>
+      {error && renderFailure(error)}
+      {!error && value?.length === 0 && (
+        <EmptyState text={t('sources.registered.none')} />
+      )}
+      {!error && value && value.length > 0 && (
+        <ul className={styles.list}>
+          {value.map(location => (
+            <li key={location.id}>
+              <div className={styles.target}>
+                {location.target}
+                <SourceErrors
+                  slug={slug}
+                  errors={errors.filter(
+                    each => each.location === location.target,
+                  )}
+                />
+              </div>
+              <ActionButton
+                icon={<RiDeleteBinLine />}
+                open={t('sources.registered.remove', location)}
+                title={t('sources.registered.question')}
+                texts={[t('sources.registered.meaning', location)]}
+                destructive
+                submit={t('sources.registered.confirm')}
+                failed={t('sources.registered.notRemoved')}
+                onSubmit={async () => {
+                  await ifThere(catalog.remove(location.id));
+                  setAnnouncement(t('sources.registered.removed', location));
+                  retry();
+                }}
+                // It goes with its row.
+                onDone={focusHeading}
+              />
+            </li>
+          ))}
+        </ul>
+      )}
+    </Part>
   );
 
   function renderFailure(failure: Error) {
@@ -149,7 +124,7 @@ export function RegisteredLocations(props: {
         />
       );
     }
-    if (isEngineAway) {
+    if (isEngineAway(failure)) {
       return (
         <Alert
           role="status"

@@ -4,7 +4,7 @@ import {
   useApi,
 } from '@backstage/frontend-plugin-api';
 import { renderInTestApp } from '@backstage/frontend-test-utils';
-import { screen, waitFor, within } from '@testing-library/react';
+import { act, screen, waitFor, within } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
 import type {
   ReadCatalogConfig,
@@ -19,7 +19,7 @@ import {
   seriousProblems,
   statusOf,
 } from '../__testUtils__/registry';
-import { usePolled } from '../tenant/usePolled';
+import { POLL_MS, usePolled } from '../tenant/usePolled';
 import { loadState } from '../tenant/useTenant';
 import { SourcesTab } from './SourcesTab';
 
@@ -118,7 +118,7 @@ async function render(
       errorResponse(503, 'EngineUnavailableError', message),
     );
   }
-  await renderInTestApp(<Tabs />, {
+  const { unmount } = await renderInTestApp(<Tabs />, {
     apis: [
       [tenantsApiRef, api as unknown as TenantsApi],
       [fetchApiRef, { fetch: fetchMock }],
@@ -135,7 +135,7 @@ async function render(
       backend: { baseUrl: 'http://portal.example' },
     },
   });
-  return { api, fetchMock };
+  return { api, fetchMock, unmount };
 }
 
 const yaml = () =>
@@ -285,6 +285,7 @@ describe('SourcesTab', () => {
     await click('Add anyway');
     expect(screen.getByText('https://git.example.com/b.yaml')).toBeVisible();
     expect(screen.queryByRole('alert')).toBeNull();
+    await expectFocus();
   });
 
   describe('the errors of sources', () => {
@@ -467,6 +468,26 @@ describe('SourcesTab', () => {
         'http://portal.example/api/catalog/locations',
         expect.objectContaining({ headers: { 'X-Tenant-Slug': 'acme' } }),
       );
+    });
+
+    it('are read again by themselves until the engine that starts answers', async () => {
+      jest.useFakeTimers({ doNotFake: ['queueMicrotask', 'nextTick'] });
+      const { unmount } = await render({ startingEngine: true });
+      await screen.findByText(/as soon as the catalog engine answers/);
+      await act(() => jest.advanceTimersByTimeAsync(POLL_MS));
+      expect(screen.getByText('https://people.example/a.yaml')).toBeVisible();
+      unmount();
+      jest.useRealTimers();
+    });
+
+    it('are not those of the tenant whose hostname the page is at', async () => {
+      const { fetchMock } = await render({
+        catalogUrl: 'http://globex.portal.example/api/catalog',
+      });
+      expect(
+        await screen.findByText(/can’t ask for those of acme/),
+      ).toBeVisible();
+      expect(fetchMock).not.toHaveBeenCalled();
     });
 
     it('are removed once one has said yes', async () => {

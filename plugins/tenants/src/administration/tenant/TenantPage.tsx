@@ -121,7 +121,7 @@ function ActiveTenant(props: {
   const state = usePolled(
     () => loadState(tenantsApi, slug),
     [tenantsApi, slug],
-    value => isSources || isExpected(value),
+    value => value !== undefined && (isSources || isExpected(value)),
   );
   return (
     <>

@@ -24,12 +24,12 @@ export interface Polled<T> {
  * the page is visible.
  *
  * @param dependencies - what makes it another thing
- * @param isExpected - whether to ask again after this answer
+ * @param isExpected - whether to ask again after this answer, or without one after this failure
  */
 export function usePolled<T>(
   load: () => Promise<T>,
   dependencies: DependencyList,
-  isExpected: (value: T) => boolean,
+  isExpected: (value: T | undefined, error?: Error) => boolean,
 ): Polled<T> {
   const { value: newest, ...state } = useRead(load, dependencies);
   const [isAsked, setAsked] = useState(false);
@@ -43,7 +43,7 @@ export function usePolled<T>(
         state.retry();
       }
     },
-    value !== undefined && isExpected(value) ? POLL_MS : null,
+    isExpected(value, state.error) ? POLL_MS : null,
   );
   return {
     ...state,

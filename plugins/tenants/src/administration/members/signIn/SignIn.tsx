@@ -4,9 +4,9 @@ import {
   useApi,
   useTranslationRef,
 } from '@backstage/frontend-plugin-api';
-import { Button, Flex, Text } from '@backstage/ui';
+import { Flex, Text } from '@backstage/ui';
 import {
-  ActionDialog,
+  ActionButton,
   Alert,
   ifThere,
   Loaded,
@@ -21,7 +21,7 @@ import { tenantsApiRef } from '../../../api';
 import { tenantsTranslationRef } from '../../../translation';
 import { Part } from '../../Part';
 import { Facts } from '../../Facts';
-import { SignInDialog } from './SignInDialog';
+import { SignInButton } from './SignInButton';
 import { secretText, TEXT_FIELDS, toTexts } from './signInTexts';
 
 /** The OpenID provider by which the people of a tenant sign in. */
@@ -33,11 +33,9 @@ export function SignIn({ slug }: { slug: string }) {
     async () => ({ provider: await tenantsApi.getSignIn(slug) }),
     [tenantsApi, slug],
   );
-  const [asked, setAsked] = useState<'edit' | 'remove'>();
   const [announcement, setAnnouncement] = useState('');
   const [heading, focusHeading] = useLaterFocus<HTMLHeadingElement>();
   const provider = read.value?.provider;
-  const close = () => setAsked(undefined);
   const onChanged = (text: string) => {
     setAnnouncement(text);
     read.retry();
@@ -67,44 +65,33 @@ export function SignIn({ slug }: { slug: string }) {
             )}
             <Flex gap="2" style={{ flexWrap: 'wrap' }}>
               {isOn && (
-                <Button variant="secondary" onPress={() => setAsked('edit')}>
-                  {t(provider ? 'members.signIn.change' : 'members.signIn.add')}
-                </Button>
+                <SignInButton
+                  slug={slug}
+                  provider={provider}
+                  redirectUrl={<RedirectUrl slug={slug} />}
+                  onSaved={() => onChanged(t('members.signIn.dialog.done'))}
+                />
               )}
               {provider && (
-                <Button variant="secondary" onPress={() => setAsked('remove')}>
-                  {t('members.signIn.remove.open')}
-                </Button>
+                <ActionButton
+                  open={t('members.signIn.remove.open')}
+                  title={t('members.signIn.remove.title')}
+                  texts={[t('members.signIn.remove.text')]}
+                  destructive
+                  submit={t('members.signIn.remove.confirm')}
+                  failed={t('members.signIn.remove.failed')}
+                  onSubmit={async () => {
+                    await ifThere(tenantsApi.removeSignIn(slug));
+                    onChanged(t('members.signIn.remove.done'));
+                  }}
+                  // It goes with the provider.
+                  onDone={focusHeading}
+                />
               )}
             </Flex>
           </>
         )}
       </Loaded>
-      {asked === 'edit' && (
-        <SignInDialog
-          slug={slug}
-          provider={provider}
-          redirectUrl={<RedirectUrl slug={slug} />}
-          onSaved={() => onChanged(t('members.signIn.dialog.done'))}
-          onClose={close}
-        />
-      )}
-      {asked === 'remove' && (
-        <ActionDialog
-          title={t('members.signIn.remove.title')}
-          texts={[t('members.signIn.remove.text')]}
-          destructive
-          submit={t('members.signIn.remove.confirm')}
-          failed={t('members.signIn.remove.failed')}
-          onSubmit={async () => {
-            await ifThere(tenantsApi.removeSignIn(slug));
-            onChanged(t('members.signIn.remove.done'));
-          }}
-          // The button that asked for it goes with the provider.
-          onDone={focusHeading}
-          onClose={close}
-        />
-      )}
     </Part>
   );
 }

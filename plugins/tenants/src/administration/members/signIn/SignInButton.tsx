@@ -1,6 +1,6 @@
 import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
 import { Select, Text, TextAreaField, TextField } from '@backstage/ui';
-import { ActionDialog } from '@internal/pages';
+import { ActionButton } from '@internal/pages';
 import {
   TENANT_ROLES,
   type TenantRole,
@@ -22,15 +22,14 @@ import {
 /** The option that signing in alone makes no member. */
 const NOBODY = 'nobody';
 
-/** Asks by which provider the people of a tenant are to sign in. */
-export function SignInDialog(props: {
+/** A button, and the dialog that asks by which provider the people of a tenant are to sign in. */
+export function SignInButton(props: {
   slug: string;
   provider?: TenantSignIn;
   redirectUrl: ReactNode;
   onSaved: () => void;
-  onClose: () => void;
 }) {
-  const { slug, provider, redirectUrl, onSaved, onClose } = props;
+  const { slug, provider, redirectUrl, onSaved } = props;
   const tenantsApi = useApi(tenantsApiRef);
   const { t } = useTranslationRef(tenantsTranslationRef);
   const [texts, setTexts] = useState(() => toTexts(provider));
@@ -53,7 +52,12 @@ export function SignInDialog(props: {
   });
 
   return (
-    <ActionDialog
+    <ActionButton
+      open={t(provider ? 'members.signIn.change' : 'members.signIn.add')}
+      onOpen={() => {
+        setTexts(toTexts(provider));
+        setAutoJoin(provider?.auto_join);
+      }}
       title={t(
         provider ? 'members.signIn.dialog.change' : 'members.signIn.dialog.add',
       )}
@@ -61,7 +65,6 @@ export function SignInDialog(props: {
       submit={t('members.signIn.dialog.submit')}
       failed={t('members.signIn.dialog.failed')}
       onSubmit={save}
-      onClose={onClose}
     >
       <div>
         <Text as="p" weight="bold" style={{ margin: 0 }}>
@@ -90,6 +93,6 @@ export function SignInDialog(props: {
           setAutoJoin(next === NOBODY ? undefined : (next as TenantRole))
         }
       />
-    </ActionDialog>
+    </ActionButton>
   );
 }
