@@ -1,14 +1,6 @@
 import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
-import {
-  Button,
-  Dialog,
-  DialogBody,
-  DialogFooter,
-  DialogHeader,
-  Flex,
-  Text,
-} from '@backstage/ui';
-import { Alert, ReadFailure, useRead, useTask } from '@internal/pages';
+import { Button } from '@backstage/ui';
+import { ActionDialog, Alert, ReadFailure, useRead } from '@internal/pages';
 import type { OpenTenant } from 'backstage-plugin-tenants-common';
 import { useState } from 'react';
 import { tenantsApiRef } from '../api';
@@ -28,7 +20,15 @@ export function TenantGone(props: {
   const { tenant, onBack } = props;
   const name = tenant.tenant_name;
   const { t } = useTranslationRef(tenantsTranslationRef);
+  const tenantsApi = useApi(tenantsApiRef);
   const [isOpen, setOpen] = useState(true);
+  const check = async () => {
+    try {
+      await tenantsApi.getOpenTenant();
+    } catch (error) {
+      throw isRefusal(error) ? new Error(t('openTenant.gone.refused')) : error;
+    }
+  };
   return (
     <>
       <Alert
@@ -43,60 +43,41 @@ export function TenantGone(props: {
         }
         style={{ position: 'sticky', top: 0, zIndex: 1400, borderRadius: 0 }}
       />
-      <Dialog isOpen={isOpen} onOpenChange={setOpen}>
-        <DialogHeader>{t('openTenant.gone.title', { name })}</DialogHeader>
-        <Others onBack={onBack} onStay={() => setOpen(false)} />
-      </Dialog>
+      {isOpen && (
+        <ActionDialog
+          title={t('openTenant.gone.title', { name })}
+          texts={[t('openTenant.gone.text'), t('openTenant.gone.keep')]}
+          submit={t('openTenant.gone.check')}
+          cancel={t('openTenant.gone.stay')}
+          failed={t('openTenant.gone.stillClosed')}
+          onSubmit={check}
+          onDone={onBack}
+          onClose={() => setOpen(false)}
+        >
+          <Others />
+        </ActionDialog>
+      )}
     </>
   );
 }
 
-function Others({ onBack, onStay }: { onBack(): void; onStay(): void }) {
+/** The other tenants of the user. */
+function Others() {
   const { t } = useTranslationRef(tenantsTranslationRef);
   const tenantsApi = useApi(tenantsApiRef);
-  const { isPending, failure, run } = useTask();
   // Refused too where a hostname names the tenant: the portal's own host has them.
   const read = useRead(
     () => tenantsApi.listOwnTenants({ limit: 100 }, { tenantSlug: 'default' }),
     [tenantsApi],
   );
   const { value: own, error } = read;
-  const check = () =>
-    run('', async () => {
-      await tenantsApi.getOpenTenant();
-      onBack();
-    });
+  if (isRefusal(error)) {
+    return <PortalLink />;
+  }
   return (
     <>
-      <DialogBody>
-        <Flex direction="column" gap="3">
-          <Text as="p">{t('openTenant.gone.text')}</Text>
-          <Text as="p">{t('openTenant.gone.keep')}</Text>
-          {own && own.totalItems > 0 && <OwnTenants own={own} />}
-          {isRefusal(error) ? (
-            <PortalLink />
-          ) : (
-            <ReadFailure title={t('openTenant.gone.failed')} state={read} />
-          )}
-          <div role="status">
-            {failure && (
-              <Text as="p">
-                {isRefusal(failure.error)
-                  ? t('openTenant.gone.stillRefused')
-                  : t('openTenant.gone.checkFailed')}
-              </Text>
-            )}
-          </div>
-        </Flex>
-      </DialogBody>
-      <DialogFooter>
-        <Button variant="secondary" isPending={isPending} onPress={check}>
-          {t('openTenant.gone.check')}
-        </Button>
-        <Button variant="primary" onPress={onStay}>
-          {t('openTenant.gone.stay')}
-        </Button>
-      </DialogFooter>
+      {own && own.totalItems > 0 && <OwnTenants own={own} />}
+      <ReadFailure title={t('openTenant.gone.failed')} state={read} />
     </>
   );
 }

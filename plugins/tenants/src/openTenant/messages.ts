@@ -49,8 +49,8 @@ export const openTenantMessages = {
     failed: 'Your other tenants could not be listed',
     stay: 'Stay on this page',
     check: 'Check again',
-    stillRefused: 'The portal still refuses this page.',
-    checkFailed: 'The portal does not answer. Check again in a moment.',
+    stillClosed: 'The tenant was not opened again',
+    refused: 'The portal still refuses this page.',
     banner:
       'You can no longer enter {{name}}. What this page shows may be out of date, and nothing can be saved.',
     leave: 'Open another tenant',

@@ -10,6 +10,7 @@ import { useState } from 'react';
 import { tenantsApiRef } from '../../api';
 import { tenantsTranslationRef } from '../../translation';
 import { Part } from '../Part';
+import { PlainTable } from '../PlainTable';
 import styles from './usage.module.css';
 
 const MEASURES = {
@@ -123,22 +124,14 @@ function Bars(props: {
       </svg>
       <details className={styles.table}>
         <summary>{t('tenant.usage.table')}</summary>
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">{t('tenant.usage.day')}</th>
-              <th scope="col">{label}</th>
+        <PlainTable columns={[t('tenant.usage.day'), label]}>
+          {days.map(day => (
+            <tr key={day.day}>
+              <th scope="row">{dayOf(day.day)}</th>
+              <td>{numbers.format(of(day))}</td>
             </tr>
-          </thead>
-          <tbody>
-            {days.map(day => (
-              <tr key={day.day}>
-                <th scope="row">{dayOf(day.day)}</th>
-                <td>{numbers.format(of(day))}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+          ))}
+        </PlainTable>
       </details>
     </div>
   );
