@@ -11,7 +11,7 @@ import {
 import { AuthorizeResult } from '@backstage/plugin-permission-common';
 import type { JsonObject } from '@backstage/types';
 import { callersOf } from '@internal/catalog-testing/caller';
-import { describedFetch } from '@internal/catalog-testing/describedFetch';
+import { describedAnswers } from '@internal/catalog-testing/describedFetch';
 import { TenantsClient } from 'backstage-plugin-tenants-common';
 import {
   readTenancyConfig,
@@ -34,7 +34,8 @@ export const CI = 'external:ci';
 /**
  * Starts a backend with the registry of tenants on a pool, with the real routing,
  * authentication barrier and error middleware of Backstage. {@link ADMIN} and
- * {@link CI} are administrators, unless configured otherwise.
+ * {@link CI} are administrators, unless configured otherwise. A call fails where the answer is none
+ * that the OpenAPI document describes.
  */
 export async function startTenantsBackend(options: {
   pool: TenancyPool;
@@ -73,7 +74,21 @@ export async function startTenantsBackend(options: {
     ],
   });
 
-  const as = callersOf(server, '/api/tenants');
+  const as = callersOf(
+    server,
+    '/api/tenants',
+    describedAnswers({
+      base: '/api/tenants',
+      // zod reads patterns without the flag `u`, and takes the id of the default tenant, which has no
+      // version, for no UUID.
+      document: JSON.parse(
+        JSON.stringify(createOpenApiDocument()),
+        (key, value) =>
+          key === 'pattern' || value === 'uuid' ? undefined : value,
+      ),
+      parserOf: schema => z.fromJSONSchema(schema),
+    }),
+  );
   const user = (ref: string) => as(mockCredentials.user.header(ref));
 
   return {
@@ -93,13 +108,6 @@ export async function startTenantsBackend(options: {
       discoveryApi: {
         getBaseUrl: async pluginId =>
           `http://localhost:${server.port()}/api/${pluginId}`,
-      },
-      fetchApi: {
-        fetch: describedFetch({
-          base: '/api/tenants',
-          document: createOpenApiDocument(),
-          parserOf: schema => z.fromJSONSchema(schema),
-        }),
       },
     }),
     port: () => server.port(),

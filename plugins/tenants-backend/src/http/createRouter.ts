@@ -9,6 +9,7 @@ import {
 } from 'backstage-plugin-catalog-tenancy-node';
 import {
   createTenantSchema,
+  listTenantsQuerySchema,
   updateTenantSchema,
 } from 'backstage-plugin-tenants-common';
 import type { Router } from 'express';
@@ -23,7 +24,7 @@ import { addInvitationRoutes } from './invitationRoutes';
 import { addMemberRoutes } from './memberRoutes';
 import { addOwnTenantRoutes } from './ownTenantRoutes';
 import { addSignInRoutes } from './signInRoutes';
-import { parseListQuery, parseNewId } from './query';
+import { parseNewId, parseQuery } from './query';
 import type { RouterOptions } from './RouterOptions';
 import { addShareRoutes } from './shareRoutes';
 import { addUsageRoutes } from './usageRoutes';
@@ -60,7 +61,7 @@ export function createRouter(options: RouterOptions): Router {
   router.get(
     '/',
     operation('list-tenants', may(tenantReadPermission), async (req, res) => {
-      const { summary, ...query } = parseListQuery(req);
+      const { summary, ...query } = parseQuery(listTenantsQuerySchema, req);
       sendPage(
         req,
         res,

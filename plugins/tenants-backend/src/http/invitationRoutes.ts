@@ -7,13 +7,14 @@ import {
   acceptInvitationSchema,
   type CreatedInvitation,
   createInvitationSchema,
+  pageSchema,
 } from 'backstage-plugin-tenants-common';
 import type { Router } from 'express';
 import { tenantAdminAccess } from './access';
 import { sendPage } from './answers';
 import { bodyOf } from './body';
 import type { Access } from './operations';
-import { parseNewId, parsePageQuery } from './query';
+import { parseNewId, parseQuery } from './query';
 import type { RouterOptions } from './RouterOptions';
 
 const LIMITS = { limit: 10 * 1024 };
@@ -74,7 +75,7 @@ export function addInvitationRoutes(
       'list-tenant-invitations',
       may(tenantMemberReadPermission),
       async (req, res) => {
-        const page = parsePageQuery(req);
+        const page = parseQuery(pageSchema, req);
         sendPage(req, res, await invitations.list(req.params.slug, page), page);
       },
     ),

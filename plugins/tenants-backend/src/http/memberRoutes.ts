@@ -5,14 +5,14 @@ import {
   tenantMemberReadPermission,
   tenantMemberUpdatePermission,
 } from 'backstage-plugin-catalog-tenancy-node';
-import { putMemberSchema } from 'backstage-plugin-tenants-common';
+import { pageSchema, putMemberSchema } from 'backstage-plugin-tenants-common';
 import type { Router } from 'express';
 import type { CallerCredentials } from '../authorization/Administrators';
 import { tenantAdminAccess } from './access';
 import { sendPage } from './answers';
 import { bodyOf } from './body';
 import type { Access } from './operations';
-import { parseFindPrincipalsQuery, parsePageQuery } from './query';
+import { parseFindPrincipalsQuery, parseQuery } from './query';
 import type { RouterOptions } from './RouterOptions';
 
 const readMember = bodyOf(putMemberSchema, 'member', { limit: 10 * 1024 });
@@ -36,7 +36,7 @@ export function addMemberRoutes(router: Router, options: RouterOptions): void {
       'list-tenant-members',
       may(tenantMemberReadPermission),
       async (req, res) => {
-        const page = parsePageQuery(req);
+        const page = parseQuery(pageSchema, req);
         sendPage(req, res, await members.list(req.params.slug, page), page);
       },
     ),

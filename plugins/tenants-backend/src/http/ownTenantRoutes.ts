@@ -7,12 +7,12 @@ import {
   tenantReadPermission,
   tenantSourceOf,
 } from 'backstage-plugin-catalog-tenancy-node';
-import type { OpenTenant } from 'backstage-plugin-tenants-common';
+import { type OpenTenant, pageSchema } from 'backstage-plugin-tenants-common';
 import type { Response, Router } from 'express';
 import type { CallerCredentials } from '../authorization/Administrators';
 import { sendPage } from './answers';
 import type { Access } from './operations';
-import { parsePageQuery } from './query';
+import { parseQuery } from './query';
 import type { RouterOptions } from './RouterOptions';
 
 /** Adds the routes of the tenants that a caller may enter, and of the current tenant. */
@@ -48,7 +48,7 @@ export function addOwnTenantRoutes(
   router.get(
     '/mine',
     operation('list-own-tenants', anyCaller, async (req, res, credentials) => {
-      const page = parsePageQuery(req);
+      const page = parseQuery(pageSchema, req);
       sendPage(req, res, await ownTenants.list(credentials, page), page);
     }),
   );

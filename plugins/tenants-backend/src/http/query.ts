@@ -9,34 +9,23 @@ import { parsePrincipal } from 'backstage-plugin-catalog-tenancy-node';
 import {
   type FindPrincipals,
   findPrincipalsSchema,
-  type ListMembers,
   type ListTenantAudit,
   type ListTenantUsage,
-  listTenantsQuerySchema,
-  pageSchema,
   parseInput,
 } from 'backstage-plugin-tenants-common';
 import type { Request } from 'express';
 import type { z } from 'zod';
 
 /**
- * Parses the query of the list of tenants, which may ask for summaries.
+ * Parses the query of a list.
  *
  * @throws InputError that names each unknown or malformed parameter
  */
-export function parseListQuery(
+export function parseQuery<TSchema extends z.ZodType>(
+  schema: TSchema,
   req: Request,
-): z.output<typeof listTenantsQuerySchema> {
-  return parseInput(listTenantsQuerySchema, readQuery(req), 'query');
-}
-
-/**
- * Parses the pagination of other lists.
- *
- * @throws InputError that names each unknown or malformed parameter
- */
-export function parsePageQuery(req: Request): Required<ListMembers> {
-  return parseInput(pageSchema, readQuery(req), 'query');
+): z.output<TSchema> {
+  return parseInput(schema, readQuery(req), 'query');
 }
 
 /**

@@ -1,4 +1,4 @@
-import { mockCredentials, mockServices } from '@backstage/backend-test-utils';
+import { mockServices } from '@backstage/backend-test-utils';
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import type { Caller } from '@internal/catalog-testing/caller';
 import {
@@ -205,25 +205,5 @@ describe.each(databases.eachSupportedId())('shares on %s', id => {
       ...Array(5).fill(201),
       ...Array(15).fill(409),
     ]);
-  });
-
-  it('are called by the client', async () => {
-    const { client } = backend;
-    const asAdmin = { token: mockCredentials.user.token('user:default/admin') };
-    const made = await client.createShare(
-      'acme',
-      { targets: 'all', filter: ['kind=api'] },
-      asAdmin,
-    );
-    const change = { owner: 'group:a' };
-    await client.updateShare('acme', made.share_id, change, asAdmin);
-    await expect(client.listShares('acme', asAdmin)).resolves.toMatchObject({
-      shares: [{ share_id: made.share_id, owner: 'group:a', targets: 'all' }],
-    });
-    await client.deleteShare('acme', made.share_id, asAdmin);
-    await expect(client.listShares('acme', asAdmin)).resolves.toEqual({
-      shares: [],
-      received: [],
-    });
   });
 });

@@ -56,7 +56,7 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
       parameters: [openApiIdempotencyKey],
       body: 'CreateTenant',
       success: { 201: created('CreatedTenant') },
-      errors: [403, 409, 501],
+      errors: [403, 409, 412, 501],
     },
   },
   '/mine': {
@@ -70,8 +70,14 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
   '/mine/current': {
     get: {
       summary: 'Get the tenant that the request belongs to, for its caller',
-      success: { 200: 'OpenTenant' },
-      errors: [403],
+      success: {
+        200: 'OpenTenant',
+        403: answer('The caller may not enter it', {
+          type: 'object',
+          properties: { error: { const: 'Invalid tenant' } },
+          required: ['error'],
+        }),
+      },
     },
   },
   '/mine/accepted-invitations': {
@@ -79,7 +85,7 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
       summary: 'Accept an invitation into a tenant',
       body: 'AcceptInvitation',
       success: { 201: 'Membership' },
-      errors: [403, 404, 501, 503],
+      errors: [403, 404, 412, 501, 503],
     },
   },
   '/{slug}': {
@@ -92,19 +98,19 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
       summary: 'Change the name or the limits of a tenant',
       body: 'UpdateTenant',
       success: { 200: 'Tenant' },
-      errors: [403, 404, 501],
+      errors: [403, 404, 412, 501],
     },
     delete: {
       summary: 'Delete a tenant, which keeps its rows and can be restored',
       success: { 204: {} },
-      errors: [403, 404, 409, 501],
+      errors: [400, 403, 404, 409, 412, 501],
     },
   },
   '/{slug}/restore': {
     post: {
       summary: 'Make a deleted tenant active again',
       success: { 200: 'Tenant' },
-      errors: [403, 404, 501],
+      errors: [400, 403, 404, 409, 412, 501],
     },
   },
   '/{slug}/usage': {
@@ -137,7 +143,7 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
       parameters: [replacingKey],
       body: 'CreateShare',
       success: { 201: created('TenantShare') },
-      errors: [403, 404, 409, 501],
+      errors: [403, 404, 409, 412, 501],
     },
   },
   '/{slug}/shares/{share}': {
@@ -145,12 +151,12 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
       summary: 'Change what is shared, or with whom',
       body: 'UpdateShare',
       success: { 200: 'TenantShare' },
-      errors: [403, 404, 501],
+      errors: [403, 404, 412, 501],
     },
     delete: {
       summary: 'End a share',
       success: { 204: { description: 'Its copies follow within seconds' } },
-      errors: [403, 404, 501],
+      errors: [400, 403, 404, 412, 501],
     },
   },
   '/{slug}/audit': {
@@ -194,14 +200,14 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
           'CreatedInvitation',
         ),
       },
-      errors: [403, 404, 409, 501],
+      errors: [403, 404, 409, 412, 501],
     },
   },
   '/{slug}/invitations/{id}': {
     delete: {
       summary: 'Remove an invitation',
       success: { 204: {} },
-      errors: [403, 404, 501],
+      errors: [400, 403, 404, 412, 501],
     },
   },
   '/{slug}/sign-in': {
@@ -218,12 +224,12 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
       summary: 'Set or replace the OpenID provider of a tenant',
       body: 'PutTenantSignIn',
       success: { 200: 'TenantSignIn' },
-      errors: [403, 404, 409, 501],
+      errors: [403, 404, 409, 412, 501],
     },
     delete: {
       summary: 'Remove the OpenID provider of a tenant',
       success: { 204: {} },
-      errors: [403, 404, 501],
+      errors: [400, 403, 404, 412, 501],
     },
   },
   '/{slug}/principals': {
@@ -252,12 +258,12 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
         200: 'TenantMember',
         201: created('TenantMember'),
       },
-      errors: [403, 404, 409, 501],
+      errors: [403, 404, 409, 412, 501],
     },
     delete: {
       summary: 'Remove a member of a tenant',
       success: { 204: {} },
-      errors: [400, 403, 404, 409, 501],
+      errors: [400, 403, 404, 409, 412, 501],
     },
   },
   '/{slug}/status': {
@@ -272,12 +278,12 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
     put: {
       summary: 'Pause an engine: it ingests nothing and runs no scheduled task',
       success: { 204: {} },
-      errors: [403, 404, 501],
+      errors: [400, 403, 404, 412, 501],
     },
     delete: {
       summary: 'Resume an engine',
       success: { 204: {} },
-      errors: [403, 404, 501],
+      errors: [400, 403, 404, 412, 501],
     },
   },
   '/{slug}/catalog-config': {
