@@ -476,12 +476,51 @@ describe.each(databases.eachSupportedId())('leases on %s', id => {
       };
     }
 
-    it('are not held once their time is over by the clock that goes on while the machine sleeps', async () => {
+    it.each([
+      ['goes on while the machine sleeps', Date],
+      ['nobody can set', performance],
+    ])(
+      'are not held once their time is over by the clock that %s',
+      async (_, clock) => {
+        await createTenants(1);
+        const { held, holds } = await start();
+        await holds(1);
+        jest.spyOn(clock, 'now').mockReturnValue(clock.now() + LEASE_MS);
+        expect(held()).toEqual([]);
+      },
+    );
+
+    it('are held for their time since a renewal was sent, however late it is answered', async () => {
       await createTenants(1);
-      const { held, holds } = await start();
-      await holds(1);
-      jest.spyOn(Date, 'now').mockReturnValue(Date.now() + LEASE_MS);
-      expect(held()).toEqual([]);
+      const { join } = LeaseStore.prototype;
+      jest
+        .spyOn(LeaseStore.prototype, 'join')
+        .mockImplementationOnce(async function late(this: LeaseStore) {
+          await join.call(this);
+          jest.spyOn(Date, 'now').mockReturnValue(Date.now() + LEASE_MS);
+        });
+      const one = await start();
+      const heldThen = new Promise<string[]>(resolve => {
+        jest
+          .spyOn(LeaseStore.prototype, 'renew')
+          .mockImplementationOnce(async () => {
+            resolve(one.held());
+            return true;
+          });
+      });
+      expect(await withDeadline('the next renewal', heldThen)).toEqual([]);
+    });
+
+    it('are taken from no other one for a while after this one was without the database, as after a failover', async () => {
+      await createTenants(1);
+      await expire((await joined()).processId);
+      jest
+        .spyOn(LeaseStore.prototype, 'join')
+        .mockRejectedValueOnce(new Error('No answer'));
+      const takeOver = jest.spyOn(LeaseStore.prototype, 'takeOver');
+      const one = await start({ leaseMs: MINUTE_MS });
+      await one.holds(1);
+      expect(takeOver).not.toHaveBeenCalled();
     });
 
     it('follow the tenants that there are', async () => {

@@ -74,6 +74,11 @@ describe('what the reads of a tenant may reach', () => {
       message: expect.stringContaining('the operator has not listed that host'),
     };
     await expect(read(url())).rejects.toMatchObject(refusal);
+    // Whatever the work makes of it.
+    const work = () => fetch(url()).catch(() => Promise.reject(new Error()));
+    await expect(new Reach({ isListed }).run(work)).rejects.toMatchObject(
+      refusal,
+    );
     listed.location = url();
     await expect(read(`http://${listed.host}/b`)).rejects.toMatchObject(
       refusal,
