@@ -151,6 +151,7 @@ describe.each(databases.eachSupportedId())('leases on %s', id => {
       await expire(one.processId);
       await expect(one.store.renew()).resolves.toBe(true);
       await expect(other.store.takeOver([fence])).resolves.toBeUndefined();
+      await other.store.release(tenants);
       await expect(one.store.readOwn()).resolves.toEqual(tenants);
     });
 
