@@ -248,6 +248,36 @@ describe.each(databases.eachSupportedId())('leases on %s', id => {
       ).resolves.toBeUndefined();
     });
 
+    it('end also in the midst of a takeover, whose locks would last', async () => {
+      const [lost, one, other] = [
+        await joined(),
+        await joined(),
+        await joined(),
+      ];
+      await expire(lost.processId);
+      let goOn = () => undefined as void;
+      let taking: Promise<unknown> | undefined;
+      const begun = new Promise<void>(begin => {
+        const paused = new Promise<void>(resolve => {
+          goOn = resolve;
+        });
+        const pausing = () => {
+          begin();
+          return paused;
+        };
+        taking = one.store.takeOver([pausing]).catch(error => error);
+      });
+      await withDeadline('the takeover', begun);
+      await expire(one.processId);
+      for (const { processId } of [one, lost]) {
+        await expect(other.store.takeOver([fence])).resolves.toMatchObject({
+          processId,
+        });
+      }
+      goOn();
+      expect(await taking).toBeInstanceOf(Error);
+    });
+
     it('go to others also where the items of a tenant take too long to be made due', async () => {
       const [slow, other] = [await database.newTenant(), await joined()];
       await database.tables().provision(slow);
