@@ -140,8 +140,8 @@ describe.each(databases.eachSupportedId())('mockup routes on %s', id => {
       for (const layoutData of [[], [item()]]) {
         await backend.alice.post(`${path}/versions`, { layoutData });
       }
-      const copy = async (body: object, key = 'dialog 1') => {
-        const request = backend.alice.post(`${path}/duplicate`, body);
+      const copy = async (body: object, key = 'dialog 1', of = original.id) => {
+        const request = backend.alice.post(`/mockups/${of}/duplicate`, body);
         const response = await request.set('Idempotency-Key', key);
         expect(response.status).toBe(201);
         return response;
@@ -151,7 +151,12 @@ describe.each(databases.eachSupportedId())('mockup routes on %s', id => {
       const [{ body: made1 }] = made;
       expect(mockupWithLatestVersionSchema.parse(made1)).toEqual(made1);
       expect(made1.latestVersion.layoutData).toEqual([item()]);
-      for (const again of [...made.slice(1), await copy(first)]) {
+      const inCapitals = await copy(
+        first,
+        'dialog 1',
+        original.id.toUpperCase(),
+      );
+      for (const again of [...made.slice(1), await copy(first), inCapitals]) {
         expect(again.body).toEqual(made1);
         expect(again.get('ETag')).toBe(made[0].get('ETag'));
       }

@@ -304,12 +304,15 @@ describe.each(databases.eachSupportedId())('reviews on %s', id => {
 
     it('are made once, however often they are sent with a key, also as the last', async () => {
       await addComments(MOCKUP_LIMITS.comments - 1);
-      const attempt = (text: string, caller = backend.bob) =>
-        caller.post(comments(), { text }).set('Idempotency-Key', 'attempt');
+      const attempt = (text: string, caller = backend.bob, at = comments()) =>
+        caller.post(at, { text }).set('Idempotency-Key', 'attempt');
       const made = await attempt('Too wide');
       expect(made.status).toBe(201);
-      const again = await attempt('Too wide');
-      expect([again.status, again.body]).toEqual([201, made.body]);
+      const inCapitals = `/mockups/${mockupId.toUpperCase()}/comments`;
+      for (const at of [comments(), inCapitals]) {
+        const again = await attempt('Too wide', backend.bob, at);
+        expect([again.status, again.body]).toEqual([201, made.body]);
+      }
       expect((await attempt('Too high')).status).toBe(409);
       expect((await attempt('Too wide', backend.alice)).status).toBe(409);
     });
@@ -534,6 +537,20 @@ describe.each(databases.eachSupportedId())('reviews on %s', id => {
       expect(await backend.knex('mockup_editors').pluck('editor')).toEqual([
         ALICE,
       ]);
+    });
+
+    it('are told of 20 others at most', async () => {
+      const names = Array.from({ length: 21 }, (_, n) => `user:default/u${n}`);
+      await backend.knex('mockup_editors').insert(
+        names.map(editor => ({
+          tenant_id: '00000000-0000-0000-0000-000000000001',
+          mockup_id: mockupId,
+          editor,
+          seen_at: backend.knex.raw("clock_timestamp() at time zone 'utc'"),
+        })),
+      );
+      const { body } = await announce('alice');
+      expect(body).toEqual(names.sort().slice(0, 20));
     });
 
     it('are those alone who may change the mockup', async () => {

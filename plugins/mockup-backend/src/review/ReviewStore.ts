@@ -7,6 +7,7 @@ import {
   type ReadyVersion,
 } from 'backstage-plugin-mockup-common';
 import type { MockupFilter } from 'backstage-plugin-mockup-node';
+import { SELECT_MOCKUP_EXISTS } from '../database/statements';
 import type { TenantStatements } from '../database/TenantStatements';
 import * as statements from './statements';
 
@@ -53,8 +54,8 @@ export class ReviewStore {
   /** Whether an allowed mockup exists. */
   async hasMockup(mockupId: string, allowed: Allowed): Promise<boolean> {
     const rows = await this.#statements.ofMockups(
-      statements.SELECT_MOCKUP_EXISTS,
-      { mockupId },
+      SELECT_MOCKUP_EXISTS,
+      { id: mockupId },
       allowed,
     );
     return rows.length > 0;
@@ -80,13 +81,15 @@ export class ReviewStore {
     options: { author: string; idempotencyKey?: string; allowed: Allowed },
   ): Promise<MockupComment | undefined> {
     const { author, idempotencyKey, allowed } = options;
-    const about = [this.#statements.tenantId, author, mockupId, text, item];
+    const { tenantId } = this.#statements;
+    // A path may have the id in capitals.
+    const id = mockupId.toLowerCase();
     const [row] = await this.#statements.ofMockupsInTurn<CommentRow>(
       // Otherwise comments that are made at once would count the same others.
-      `mockup comments ${mockupId.toLowerCase()}`,
+      `mockup comments ${id}`,
       statements.INSERT_COMMENT,
       {
-        newId: idOfAttempts(idempotencyKey, about),
+        newId: idOfAttempts(idempotencyKey, [tenantId, author, id, text, item]),
         mockupId,
         text,
         item: item ?? null,

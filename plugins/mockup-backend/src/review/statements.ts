@@ -18,9 +18,6 @@ const OF_MOCKUP = `
   mockups.tenant_id = :tenantId and mockups.id = :mockupId and :allowed`;
 
 /** Bindings: those of a mockup. */
-export const SELECT_MOCKUP_EXISTS = `
-  select from mockups where ${OF_MOCKUP}`;
-
 /** Bindings: those of a mockup. */
 export const SELECT_COMMENTS = `
   select ${COMMENT_COLUMNS}
