@@ -115,6 +115,24 @@ describe.each(databases.eachSupportedId())('roles in a tenant on %s', id => {
     },
   );
 
+  it('pages are taken back by those who may publish them, refused to those who may see page or mockup, and missing to others', async () => {
+    const publish = (audience: PublishPageRequest['audience']) =>
+      pagesOf('admin').publish('start', { ...request, audience }, ALICE);
+    const takeBack = () => pagesOf('viewer').takeBack('start');
+    const refused = { name: 'NotAllowedError' };
+    await publish('role:admin');
+    allowed = [];
+    await expect(takeBack()).resolves.toBe(false);
+    allowed = [mockupReadPermission.name];
+    await expect(takeBack()).rejects.toMatchObject(refused);
+    allowed = undefined;
+    await publish('role:viewer');
+    allowed = [];
+    await expect(takeBack()).rejects.toMatchObject(refused);
+    allowed = undefined;
+    await expect(takeBack()).resolves.toBe(true);
+  });
+
   it('pages are made a home by those whom the policy lets, and stay it for others', async () => {
     const publish = (home = true) =>
       pagesOf('member').publish(

@@ -4,7 +4,7 @@ import {
   AuthorizeResult,
   isResourcePermission,
 } from '@backstage/plugin-permission-common';
-import { createTestDatabases } from '@internal/postgres/testUtils';
+import { createTestDatabases, waitUntil } from '@internal/postgres/testUtils';
 import {
   type Mockup,
   mockupPermissions,
@@ -184,6 +184,25 @@ describe.each(databases.eachSupportedId())('pages on %s', id => {
     expect((await backend.bob.get('/pages/start')).status).toBe(404);
     await backend.alice.post(`/trash/${mockup.id}/restore`);
     expect((await backend.bob.get('/pages/start')).status).toBe(404);
+  });
+
+  it('are missing, and not refused, to a publisher who takes one back that is replaced meanwhile', async () => {
+    await publish();
+    let answer: Promise<number> | undefined;
+    await backend.knex.transaction(async replacing => {
+      const [page] = await replacing('mockup_pages').delete().returning('*');
+      await replacing('mockup_pages').insert(page);
+      answer = backend.alice.delete('/pages/start').then(each => each.status);
+      await waitUntil('the request to wait for the page', async () => {
+        const { rows } = await backend.knex.raw(
+          `select from pg_stat_activity where wait_event_type = 'Lock'
+              and datname = current_database()`,
+        );
+        return rows.length > 0;
+      });
+    });
+    expect(await answer).toBe(404);
+    expect((await backend.alice.delete('/pages/start')).status).toBe(204);
   });
 
   it('are for their audience, and for who has published them', async () => {

@@ -146,11 +146,17 @@ export class AuthorizedPages {
       mockupReadPermission,
       mockupPagePublishPermission,
     );
-    if (await this.options.store.takeBack(path, both(read, publish).filter)) {
+    const { store } = this.options;
+    const allowed = both(read, publish).filter;
+    if (await store.takeBack(path, allowed)) {
       return true;
     }
     const reader = await this.#reader();
-    if (await this.options.store.isThere(path, reader, read.filter)) {
+    if (
+      (await store.isThere(path, reader, read.filter)) &&
+      // Otherwise it was published only now.
+      !(await store.isThere(path, { audiences: [] }, allowed))
+    ) {
       throw new NotAllowedError(`You may not unpublish the page '${path}'`);
     }
     return false;
