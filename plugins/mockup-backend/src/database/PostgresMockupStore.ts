@@ -42,7 +42,7 @@ import {
   type TrashRow,
   type VersionRow,
 } from './columns';
-import { decodeVersionCursor, encodeCursor } from './cursor';
+import { decodeCursor, encodeCursor, versionPositionSchema } from './cursor';
 import { applySearch, containing } from './filter';
 import { type ImportsUnderWay, MockupImport } from './MockupImport';
 import { fetchPage, type ListOrder } from './paging';
@@ -324,7 +324,9 @@ export class PostgresMockupStore implements MockupStore {
       oldestFirst ? 'asc' : 'desc',
     ];
     const after =
-      cursor === undefined ? null : decodeVersionCursor(scope, cursor).after;
+      cursor === undefined
+        ? null
+        : decodeCursor(versionPositionSchema, scope, cursor).after;
     const mockup = await this.#queryOne<{ versions: number }>(
       statements.COUNT_VERSIONS,
       { mockupId },

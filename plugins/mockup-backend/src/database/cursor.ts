@@ -12,7 +12,7 @@ const TIME = /^\d{4,6}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}$/;
 const timeSchema = z.string().regex(TIME);
 
 /** The end of a page. */
-const positionSchema = z.strictObject({
+export const positionSchema = z.strictObject({
   /** The last entry: the value of its order column, and its id. */
   after: z.strictObject({ key: z.string(), id: z.uuid() }).optional(),
   /** The time and the snapshot of the first page. */
@@ -24,38 +24,22 @@ const positionSchema = z.strictObject({
 
 export type CursorPosition = z.output<typeof positionSchema>;
 
-const versionPositionSchema = z.strictObject({ after: timeSchema });
-
 /** The end of a page of versions: the time of the last version. */
-export type VersionPosition = z.output<typeof versionPositionSchema>;
+export const versionPositionSchema = z.strictObject({ after: timeSchema });
 
 export function encodeCursor(
   scope: CursorScope,
-  position: CursorPosition | VersionPosition,
+  position: CursorPosition | z.output<typeof versionPositionSchema>,
 ): string {
   const text = Buffer.from(JSON.stringify(position)).toString('base64url');
   return `${text}.${digestOf(scope, text)}`;
-}
-
-export function decodeCursor(
-  scope: CursorScope,
-  cursor: string,
-): CursorPosition {
-  return decode(positionSchema, scope, cursor);
-}
-
-export function decodeVersionCursor(
-  scope: CursorScope,
-  cursor: string,
-): VersionPosition {
-  return decode(versionPositionSchema, scope, cursor);
 }
 
 /**
  * The digest detects cursors of another list, query or tenant, and damaged ones. It has no
  * secret: a forged cursor only leads to other pages of a list that the caller may read.
  */
-function decode<TSchema extends z.ZodType>(
+export function decodeCursor<TSchema extends z.ZodType>(
   schema: TSchema,
   scope: CursorScope,
   cursor: string,

@@ -6,6 +6,7 @@ import {
   type CursorScope,
   decodeCursor,
   encodeCursor,
+  positionSchema,
 } from './cursor';
 
 /** The order of a list of mockups. */
@@ -150,7 +151,7 @@ export async function fetchPage<TRow extends { id: string }>(options: {
     );
   }
 
-  const { after, ...begun } = decodeCursor(scope, cursor);
+  const { after, ...begun } = decodeCursor(positionSchema, scope, cursor);
   const { since, snapshot } = begun;
   const behind = (builder: Knex.QueryBuilder, by: ListOrder) => {
     if (after) {

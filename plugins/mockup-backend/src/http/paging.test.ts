@@ -157,16 +157,6 @@ describe.each(databases.eachSupportedId())('pages on %s', id => {
     expect(read).toHaveLength(60);
   });
 
-  it('have each mockup once for a client, also one that changes meanwhile', async () => {
-    const created = await createSixty();
-    const read: string[] = [];
-    for await (const page of client.pagesOfMockups({ limit: 50 }, alice)) {
-      read.push(...idsOf(page));
-      await client.updateMockup(read[0], { description: 'x' }, alice);
-    }
-    expect(read.sort()).toEqual(idsOf(created).sort());
-  });
-
   it('of versions leave out those that are saved meanwhile, and lose or repeat none', async () => {
     const { mockup } = await client.createMockup({ name: 'x' }, alice);
     const save = () =>
@@ -175,16 +165,8 @@ describe.each(databases.eachSupportedId())('pages on %s', id => {
     for (let n = 0; n < 25; n += 1) {
       saved.unshift((await save()).version.id);
     }
-    const read: string[] = [];
-    for await (const page of client.pagesOfVersions(
-      mockup.id,
-      { limit: 10 },
-      alice,
-    )) {
-      read.push(...idsOf(page));
-      await save();
-    }
-    expect(read).toEqual(saved);
+    const read = await readAll(`/mockups/${mockup.id}/versions?limit=10`, save);
+    expect(idsOf(read)).toEqual(saved);
   });
 
   describe('refuse with 400, by name', () => {

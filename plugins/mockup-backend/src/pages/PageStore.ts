@@ -60,10 +60,7 @@ export class PageStore {
   ): Promise<PublishedPageWithLayout | undefined> {
     const [row] = await this.#statements.query<PageRowWithLayout>(
       statements.SELECT_PAGE,
-      {
-        ...this.#bindingsOf(reader),
-        path,
-      },
+      { ...this.#bindingsOf(reader), path },
     );
     return row && toPageWithLayout(row);
   }
@@ -72,13 +69,9 @@ export class PageStore {
   async getHome(
     reader: PageReader,
   ): Promise<PublishedPageWithLayout | undefined> {
-    const { audiences, mayPublish } = this.#bindingsOf(reader);
     const [row] = await this.#statements.query<PageRowWithLayout>(
       statements.SELECT_HOME,
-      {
-        audiences,
-        mayPublish,
-      },
+      this.#bindingsOf(reader),
     );
     return row && toPageWithLayout(row);
   }
@@ -174,10 +167,9 @@ export class PageStore {
     reader: PageReader,
     allowed: MockupFilter | undefined,
   ): Promise<boolean> {
-    const { audiences, user } = this.#bindingsOf(reader);
     const rows = await this.#statements.ofMockups(
       statements.SELECT_PAGE_EXISTS,
-      { path, audiences, user },
+      { ...this.#bindingsOf(reader), path },
       allowed,
     );
     return rows.length > 0;

@@ -258,29 +258,6 @@ export class MockupClient {
     );
   }
 
-  /**
-   * Reads all mockups, page after page, with `for await`. Every mockup that is there from the
-   * first page to the last comes exactly once, whatever others change meanwhile.
-   */
-  pagesOfMockups(
-    query: ListMockupsQuery = {},
-    options?: MockupRequestOptions,
-  ): AsyncIterable<Mockup[]> {
-    return readPages(query, each => this.listMockups(each, options));
-  }
-
-  /**
-   * Reads all versions of a mockup, page after page, with `for await`. Those that are saved
-   * meanwhile do not come, every other exactly once.
-   */
-  pagesOfVersions(
-    mockupId: string,
-    query: Pagination = {},
-    options?: MockupRequestOptions,
-  ): AsyncIterable<Version[]> {
-    return readPages(query, each => this.listVersions(mockupId, each, options));
-  }
-
   /** Gets one version of a mockup, or `undefined`. */
   getVersion(
     mockupId: string,
@@ -512,33 +489,6 @@ export class MockupClient {
     const request = { ...options, method, body };
     const response = await this.#http.fetch(path, request);
     return { version: await response.json(), etag: readETag(response) };
-  }
-}
-
-/**
- * Reads page after page. A mockup that changes meanwhile may be on two pages, and is
- * left out of the second.
- */
-async function* readPages<
-  TQuery extends Pagination,
-  TItem extends { id: string },
->(
-  query: TQuery,
-  read: (query: TQuery) => Promise<Page<TItem>>,
-): AsyncGenerator<TItem[]> {
-  const seen = new Set<string>();
-  let at: TQuery | undefined = query;
-  while (at) {
-    const { items, nextCursor }: Page<TItem> = await read(at);
-    const fresh = items.filter(({ id }) => !seen.has(id));
-    fresh.forEach(({ id }) => seen.add(id));
-    if (fresh.length > 0) {
-      yield fresh;
-    }
-    const { offset: _offset, ...rest } = at;
-    at = nextCursor
-      ? ({ ...rest, cursor: nextCursor } as unknown as TQuery)
-      : undefined;
   }
 }
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { MOCKUP_LIMITS } from '../limits';
 import { layoutSchema } from './layout';
-import { layoutItemSchema } from './layoutItem';
+import { flag, layoutItemSchema } from './layoutItem';
 import { boundedList, boundedText } from './text';
 
 /** Not only blanks: a link to the mockup is made of it. */
@@ -99,7 +99,7 @@ export const duplicateMockupRequestSchema = z.strictObject(
      * Whether the copy gets all versions of the original, with who saved them and when.
      * Otherwise it gets the newest layout, as a version that the caller saves now.
      */
-    withHistory: z.boolean({ error: 'true or false' }).optional(),
+    withHistory: flag.optional(),
   },
   { error: 'an object, in which a name and withHistory may be' },
 );

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { MOCKUP_LIMITS } from '../limits';
-import { layoutItemSchema } from './layoutItem';
+import { flag, layoutItemSchema } from './layoutItem';
 import { GROUP_PATTERN, name, timestamp, userRef, versionTag } from './mockup';
 
 const PATH = `1 to ${MOCKUP_LIMITS.pagePath} lower-case letters, digits and single hyphens, such as team-start`;
@@ -15,7 +15,6 @@ export const pagePathSchema = z
   .max(MOCKUP_LIMITS.pagePath, { error: PATH })
   .regex(/^[a-z0-9]+(-[a-z0-9]+)*$/, { error: PATH });
 
-const flag = z.boolean({ error: 'true or false' });
 const AUDIENCE_PATTERN = new RegExp(
   `^everybody$|^role:(viewer|member|admin)$|${GROUP_PATTERN.source}`,
 );

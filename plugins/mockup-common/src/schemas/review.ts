@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { MOCKUP_LIMITS } from '../limits';
+import { flag } from './layoutItem';
 import { timestamp, userRef } from './mockup';
 import { boundedText } from './text';
 
@@ -7,7 +8,6 @@ const text = boundedText(1, MOCKUP_LIMITS.comment).regex(/\S/, {
   error: 'a string that is not only blanks',
 });
 const item = boundedText(1, MOCKUP_LIMITS.commentItem);
-const flag = z.boolean({ error: 'true or false' });
 
 /** The body of `POST /mockups/:id/comments`. @public */
 export const createCommentRequestSchema = z.strictObject(
