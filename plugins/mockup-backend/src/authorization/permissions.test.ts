@@ -200,8 +200,13 @@ describe.each(databases.eachSupportedId())('permissions on %s', id => {
       for (const path of readsOf(his)) {
         expect((await backend.alice.get(path)).status).toBe(404);
       }
+      // Nor does a missing right to create tell of it.
+      decisions['mockup.create'] = DENY;
       for (const write of writesTo(his)) {
         expect((await write()).status).toBe(404);
+      }
+      for (const write of changesOf(his)) {
+        expect((await write().set('If-Match', '"1"')).status).toBe(404);
       }
     });
 

@@ -125,6 +125,10 @@ describe.each(databases.eachSupportedId())('roles in a tenant on %s', id => {
     await expect(takeBack()).resolves.toBe(false);
     allowed = [mockupReadPermission.name];
     await expect(takeBack()).rejects.toMatchObject(refused);
+    // Nor do they learn who has published it, and for whom.
+    await expect(pagesOf('viewer').listOf(request.mockupId)).resolves.toEqual([
+      { path: 'start', title: 'Start' },
+    ]);
     allowed = undefined;
     await publish('role:viewer');
     allowed = [];

@@ -46,6 +46,8 @@ describe.each(databases.eachSupportedId())(
       expect((await bob.post(`${theirs}/restore`)).status).toBe(404);
       const change = { versionTag: 'x' };
       expect((await bob.patch(theirs, change)).status).toBe(404);
+      const late = bob.patch(theirs, change).set('If-Match', '"1"');
+      expect((await late).status).toBe(404);
       expect((await bob.get(theirs)).status).toBe(404);
       expect((await bob.get(path)).get('ETag')).toBe(other.get('ETag'));
     });

@@ -28,6 +28,8 @@ const databases = createTestDatabases({ versions: 'newest' });
 
 // Whom the auth plugin has not signed in.
 const STRANGER = 'user:default/stranger';
+// Of whom it cannot tell now.
+const UNKNOWN = 'user:default/unknown';
 const DESIGNERS = 'group:default/designers';
 
 /** Each user has what they own; Bob is a designer. */
@@ -36,8 +38,9 @@ const userInfo = {
     const { userEntityRef } = (
       credentials as { principal: { userEntityRef: string } }
     ).principal;
-    if (userEntityRef === STRANGER) {
-      throw Object.assign(new Error('No such user'), { statusCode: 404 });
+    const statusCode = { [STRANGER]: 404, [UNKNOWN]: 503 }[userEntityRef];
+    if (statusCode) {
+      throw Object.assign(new Error('No answer'), { statusCode });
     }
     return {
       userEntityRef,
@@ -144,6 +147,8 @@ describe.each(databases.eachSupportedId())('pages on %s', id => {
     expect((await backend.service.get('/pages/start')).status).toBe(200);
     const stranger = backend.as(mockCredentials.user.header(STRANGER));
     expect((await stranger.get('/pages/start')).status).toBe(200);
+    const unknown = backend.as(mockCredentials.user.header(UNKNOWN));
+    expect((await unknown.get('/pages/start')).status).toBe(503);
     expect((await backend.anonymous.get('/pages/start')).status).toBe(401);
 
     await backend.alice.patch(`/mockups/${mockup.id}`, { name: 'Draft' });

@@ -256,11 +256,28 @@ describe.each(databases.eachSupportedId())('reviews on %s', id => {
         await backend.alice.delete(`${comments()}/${UNKNOWN_ID}`),
         await backend.alice.delete(`${comments()}/none`),
         await backend.alice.get('/mockups/none/review'),
+        await backend.alice.post('/mockups/none/comments', { text: 'x' }),
       ];
       expect(answers.map(({ status }) => status)).toEqual(
         answers.map(() => 404),
       );
       expect((await backend.alice.get(comments())).body).toHaveLength(1);
+    });
+
+    it('are not there on another mockup, nor is what is ready', async () => {
+      const { id: cid } = await comment('Too wide');
+      const { body: other } = await backend.bob.post('/mockups', { name: 'x' });
+      const path = `/mockups/${other.id}`;
+      expect((await backend.bob.put(ready())).status).toBe(200);
+      const answers = [
+        await backend.bob.patch(`${path}/comments/${cid}`, { resolved: true }),
+        await backend.bob.delete(`${path}/comments/${cid}`),
+        await backend.bob.put(`${path}/versions/${versionId}/ready`),
+        await backend.bob.delete(`${path}/versions/${versionId}/ready`),
+      ];
+      expect(answers.map(({ status }) => status)).toEqual(Array(4).fill(404));
+      const { body } = await backend.bob.get(comments());
+      expect(body).toEqual([expect.not.objectContaining({ resolvedBy: BOB })]);
     });
 
     it('are resolved, by whom first, and opened again', async () => {

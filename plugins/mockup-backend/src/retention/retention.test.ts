@@ -106,6 +106,27 @@ describe.each(databases.eachSupportedId())('the retention on %s', id => {
     );
   });
 
+  it('deletes nothing once it is aborted', async () => {
+    const [store] = stores;
+    const [mockup, old] = await createMockups(store, 'x', 'old');
+    for (const _ of [1, 2]) {
+      await store.saveVersion(
+        mockup.id,
+        { layoutData: [] },
+        { createdBy: ALICE },
+      );
+    }
+    await store.delete(old.id);
+    await applyRetention({
+      ...{ knex, logger, retention: { trashMs: 1e-9, versions: 1 } },
+      signal: AbortSignal.abort(),
+    });
+    await expect(store.listTrash()).resolves.toMatchObject({ totalItems: 1 });
+    await expect(store.listVersions(mockup.id)).resolves.toMatchObject({
+      totalItems: 2,
+    });
+  });
+
   it('deletes more than a transaction takes', async () => {
     await knex.raw(`
       insert into mockups (name, owner)
