@@ -668,6 +668,24 @@ describe('saving', () => {
     await act(async () => answer());
   });
 
+  it('says aloud that the backend does not answer', async () => {
+    const backend = new Backend(item('a', 0, 0, 'Hello'));
+    await open(backend);
+    await change();
+    backend.api.saveVersion.mockReturnValue(new Promise(() => {}));
+    // A region that comes with its text is not read out.
+    const regions = screen.getAllByRole('status');
+    jest.useFakeTimers();
+    try {
+      act(() => button('Save').click());
+      await act(() => jest.advanceTimersByTimeAsync(5_000));
+      const text = screen.getByText(/^Saving: the backend has not answered/);
+      expect(regions).toContain(text.closest('[role="status"]'));
+    } finally {
+      jest.useRealTimers();
+    }
+  });
+
   it('saves a tag of what is saved, also where the mockup was shared meanwhile', async () => {
     const backend = new Backend(item('a', 0, 0, 'Hello'));
     await open(backend);
@@ -1002,6 +1020,8 @@ describe('a draft', () => {
     focus(option(/Hello/));
     await press(' {ArrowRight}');
     await waitFor(() => expect(draftOf()?.content.items[0].x).toBe(1));
+    // In the browser itself: a portal may keep its settings in the backend.
+    expect(Object.keys(window.localStorage).join()).toContain(mockupId);
     unmount();
 
     await open(backend);

@@ -20,9 +20,6 @@ export function SaveState(props: {
   const isNew = saved.versionId === undefined;
   const isSlow = useIsSlow(isPending);
   const status = () => {
-    if (isSlow) {
-      return 'slow';
-    }
     if (!isChanged) {
       return isNew ? 'never' : 'saved';
     }
@@ -35,7 +32,9 @@ export function SaveState(props: {
     <div className={styles.saving}>
       <Text color="secondary" className={styles.status}>
         {!isChanged && !isNew && <RiCheckLine size={16} aria-hidden />}
-        {t(`editor.status.${status()}`)}
+        {/* A region of its own: what is said after each step is not read out. */}
+        <span role="status">{isSlow && t('editor.status.slow')}</span>
+        {!isSlow && t(`editor.status.${status()}`)}
       </Text>
       {/* Never disabled: after saving it would lose the focus. */}
       <Button isPending={isPending} onPress={onSave}>
