@@ -71,7 +71,6 @@ export const historyMessages = {
     next: 'Next difference',
     announcement: 'Difference {{position}} of {{total}}: {{name}}. {{what}}',
     mark: 'Difference {{position}}: {{name}}. {{what}}',
-    legend: 'What the marks mean',
     list: 'Differences',
     drawings: 'The drawings of both',
     hint: 'The arrow keys walk from one to the next, in both drawings.',

@@ -17,10 +17,10 @@ import {
 } from 'react';
 import { LayoutView } from '../../components/LayoutView';
 import { mockupTranslationRef } from '../../translation';
-import { inReadingOrder, kindsOf } from './changes';
+import { inReadingOrder } from './changes';
 import styles from './difference.module.css';
 import { DifferenceList } from './DifferenceList';
-import { Legend, Mark } from './Mark';
+import { Mark } from './Mark';
 import { useWords } from './useWords';
 
 /**
@@ -86,10 +86,6 @@ export function LayoutDifferenceView(props: {
             <Button size="small" variant="secondary" onPress={() => walk(1)}>
               {t('history.difference.next')}
             </Button>
-            <Legend
-              kinds={[...new Set(differences.flatMap(kindsOf))]}
-              wordOf={words.wordOf}
-            />
           </>
         )}
         <VisuallyHidden role="status">

@@ -34,7 +34,7 @@ export const Mark = memo(
   }) => {
     const { index, difference, onChoose } = props;
     const { t } = useTranslationRef(mockupTranslationRef);
-    const { nameOf, sentencesOf, wordOf } = useWords();
+    const { nameOf, sentencesOf } = useWords();
     const kinds = kindsOf(difference);
     return (
       <button
@@ -54,7 +54,9 @@ export const Mark = memo(
         <span className={styles.chip} aria-hidden>
           {index + 1}
           <Icons kinds={kinds} />
-          <span className={styles.word}>{kinds.map(wordOf).join(', ')}</span>
+          <span>
+            {kinds.map(kind => t(`history.difference.kind.${kind}`)).join(', ')}
+          </span>
         </span>
       </button>
     );
@@ -71,33 +73,5 @@ export function Icons({ kinds }: { kinds: Kind[] }) {
         return <Icon key={kind} size={14} aria-hidden />;
       })}
     </>
-  );
-}
-
-/** What the marks mean that there are. */
-export function Legend(props: {
-  kinds: Kind[];
-  wordOf: (kind: Kind) => string;
-}) {
-  const { t } = useTranslationRef(mockupTranslationRef);
-  const present = (Object.keys(ICONS) as Kind[]).filter(kind =>
-    props.kinds.includes(kind),
-  );
-  return (
-    <ul className={styles.legend} aria-label={t('history.difference.legend')}>
-      {present.map(kind => (
-        <li key={kind}>
-          <span
-            className={styles.swatch}
-            data-change={
-              kind === 'added' || kind === 'removed' ? kind : 'changed'
-            }
-          >
-            <Icons kinds={[kind]} />
-          </span>
-          {props.wordOf(kind)}
-        </li>
-      ))}
-    </ul>
   );
 }

@@ -1,5 +1,5 @@
 import type { LayoutItem } from 'backstage-plugin-mockup-common';
-import { changedFields, inReadingOrder, kindsOf } from './changes';
+import { changedFields, inReadingOrder } from './changes';
 
 const item = (more: Partial<LayoutItem> = {}): LayoutItem => ({
   i: 'a',
@@ -57,22 +57,6 @@ describe('the fields that differ', () => {
       changedFields({ i: 'a', change: 'added', after: item({ props }) }),
     ).toEqual([{ name: 'text', after: 'Hello' }]);
   });
-});
-
-it('says what has happened to an item, each thing once', () => {
-  expect(
-    kindsOf({
-      i: 'a',
-      change: 'changed',
-      props: true,
-      moved: true,
-      before: item(),
-      after: item(),
-    }),
-  ).toEqual(['moved', 'props']);
-  expect(kindsOf({ i: 'a', change: 'removed', before: item() })).toEqual([
-    'removed',
-  ]);
 });
 
 it('walks in reading order, by where an item is now', () => {

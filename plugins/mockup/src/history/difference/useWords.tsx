@@ -92,7 +92,6 @@ export function useWords() {
       nameOf: (difference: ItemDifference) => nameOf(itemOf(difference)),
       sentencesOf: (difference: ItemDifference) =>
         kindsOf(difference).map(kind => sentenceOf(kind, difference)),
-      wordOf: (kind: Kind) => t(`history.difference.kind.${kind}`),
     };
   }, [t, components]);
 }
