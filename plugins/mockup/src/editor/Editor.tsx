@@ -1,6 +1,6 @@
 import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
 import { Button, VisuallyHidden } from '@backstage/ui';
-import { Alert, Failure } from '@internal/pages';
+import { Alert, Failure, LeaveDialog } from '@internal/pages';
 import {
   allItems,
   isEqualJson,
@@ -14,7 +14,6 @@ import {
   useState,
 } from 'react';
 import { readingOrder } from '../components/grid';
-import { LeaveDialog } from '../components/LeaveDialog';
 import {
   type MockupComponent,
   mockupComponentsApiRef,
@@ -104,6 +103,9 @@ export function Editor(props: {
     // What is offered stays until it is decided on.
     isPaused: draft !== undefined || isCopied,
   });
+
+  // What is typed is in no draft.
+  const isKept = typedJson === undefined && isDrafted;
 
   const itemOf = (component: MockupComponent): LayoutItem => ({
     i: newId(component.name, takenIds()),
@@ -439,8 +441,13 @@ export function Editor(props: {
       )}
       <LeaveDialog
         isChanged={(isChanged && !isCopied) || typedJson !== undefined}
-        // What is typed is in no draft.
-        isDrafted={typedJson === undefined && isDrafted}
+        texts={[
+          t('editor.leave.text'),
+          ...(isKept === undefined
+            ? []
+            : [t(isKept ? 'editor.leave.drafted' : 'editor.leave.undrafted')]),
+        ]}
+        destructive={!isKept}
       />
       <VisuallyHidden>
         <p id="mockup-canvas-help">{t('editor.canvas.help')}</p>

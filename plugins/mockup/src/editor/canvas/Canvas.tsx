@@ -5,12 +5,14 @@ import {
   type CSSProperties,
   type Dispatch,
   type KeyboardEvent,
+  type RefObject,
   useEffect,
   useMemo,
   useRef,
   useState,
 } from 'react';
-import { calcGridItemPosition } from 'react-grid-layout';
+import { calcGridItemPosition, useContainerWidth } from 'react-grid-layout';
+import 'react-grid-layout/css/styles.css';
 import { type Box, boxOf, GRID, readingOrder } from '../../components/grid';
 import { useWords } from '../../history/difference/useWords';
 import { mockupTranslationRef } from '../../translation';
@@ -27,7 +29,6 @@ import { positionParams } from './positionParams';
 import { useDrop } from './useDrop';
 import { useGestures } from './useGestures';
 import { useVisibleItems } from './useVisibleItems';
-import { useWidth } from './useWidth';
 
 /** Empty rows below the last item, to drop something on. */
 const SPARE_ROWS = 6;
@@ -69,7 +70,9 @@ export function Canvas(props: {
   const items = levelItems(state);
   const { labelOf } = useWords();
   const { t } = useTranslationRef(mockupTranslationRef);
-  const { width, ref: container } = useWidth();
+  const { width, containerRef } = useContainerWidth();
+  // Typed for React 19.
+  const container = containerRef as RefObject<HTMLDivElement>;
   const [currentId, setCurrentId] = useState<string>();
   const hadFocus = useRef(false);
   const open = (id: string) => {
