@@ -4,16 +4,13 @@ import {
   RiWindow2Line,
 } from '@remixicon/react';
 import { extensionOf } from '../registry/MockupComponentBlueprint';
+import { ICON, object, TITLE } from '../registry/schemas';
 import type { ContainerProps } from './ContainerPieces';
 
-const ICON = { size: 20, 'aria-hidden': true } as const;
 const pieces = () => import('./ContainerPieces');
 
 // The form has no field for what is within: the editor opens the container for that.
-const SCHEMA = {
-  type: 'object',
-  properties: { title: { type: 'string', title: 'Title' } },
-};
+const SCHEMA = object({ title: TITLE });
 
 /** What holds other items, in `props.items`. */
 export const containerComponents = [

@@ -7,8 +7,6 @@ import {
   useTranslationRef,
 } from '@backstage/frontend-plugin-api';
 import {
-  EntityDisplayName,
-  EntityRefLink,
   EntityRefLinks,
   getEntityRelations,
   useStarredEntities,
@@ -18,7 +16,13 @@ import { useNumber } from '@internal/pages';
 import type { CSSProperties } from 'react';
 import { mockupTranslationRef } from '../../translation';
 import type { MockupComponentProps } from '../registry/MockupComponentBlueprint';
-import { Card, ChartPiece, Links, Table } from '../registry/StockPieces';
+import {
+  Card,
+  ChartPiece,
+  EntityLink,
+  Links,
+  Table,
+} from '../registry/StockPieces';
 import stock from '../registry/StockPieces.module.css';
 import { allowedHostsOf, frameAddress } from './frameAddress';
 import styles from './live.module.css';
@@ -50,7 +54,7 @@ export function EntityTablePiece(
           t(`components.live.${column}`),
         )}
         rows={data.items.map(entity => [
-          <EntityLink key="name" entity={entity} />,
+          <EntityLink key="name" of={entity} />,
           ...columns.map(column => (
             <Cell key={column} entity={entity} column={column} />
           )),
@@ -70,7 +74,7 @@ export function EntityCardsPiece(
       <ul className={styles.cards}>
         {data.items.map(entity => (
           <li key={keyOf(entity)}>
-            <EntityLink entity={entity} />
+            <EntityLink of={entity} />
             <Text as="p" variant="body-small" color="secondary">
               {[entity.kind, entity.spec?.type].filter(Boolean).join(', ')}
             </Text>
@@ -98,14 +102,6 @@ function HowMany({ items, totalItems }: FoundEntities) {
       })}
     </Text>
   ) : null;
-}
-
-function EntityLink({ entity }: { entity: Entity }) {
-  return (
-    <EntityRefLink entityRef={entity} disableTooltip>
-      <EntityDisplayName entityRef={entity} disableTooltip />
-    </EntityRefLink>
-  );
 }
 
 function keyOf({ kind, metadata: { namespace, name } }: Entity): string {
@@ -144,7 +140,7 @@ export function EntityFieldsPiece({
   return (
     <Card>
       <Text as="p" weight="bold">
-        <EntityLink entity={entity} />
+        <EntityLink of={entity} />
       </Text>
       {metadata.description && (
         <Text as="p" dir="auto">
@@ -304,9 +300,7 @@ export function StarredPiece({
         <ul className={stock.links}>
           {refs.map(ref => (
             <li key={ref}>
-              <EntityRefLink entityRef={ref} disableTooltip>
-                <EntityDisplayName entityRef={ref} disableTooltip />
-              </EntityRefLink>
+              <EntityLink of={ref} />
             </li>
           ))}
         </ul>

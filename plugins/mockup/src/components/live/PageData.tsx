@@ -105,12 +105,17 @@ export class PageData implements MockupDataSources {
     const entityRefs = this.#next;
     this.#next = [];
     this.#batch = undefined;
-    const catalogApi = this.apis.get(catalogApiRef);
-    if (!catalogApi) {
-      throw new Error('The portal has no catalog');
-    }
-    return (await catalogApi.getEntitiesByRefs({ entityRefs })).items;
+    return (await catalogOf(this).getEntitiesByRefs({ entityRefs })).items;
   }
+}
+
+/** @throws Error if the portal has no catalog */
+export function catalogOf({ apis }: Pick<MockupDataSources, 'apis'>) {
+  const catalogApi = apis.get(catalogApiRef);
+  if (!catalogApi) {
+    throw new Error('The portal has no catalog');
+  }
+  return catalogApi;
 }
 
 function keyOf(

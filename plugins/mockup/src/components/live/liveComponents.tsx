@@ -11,6 +11,7 @@ import {
   RiWindowLine,
 } from '@remixicon/react';
 import { extensionOf } from '../registry/MockupComponentBlueprint';
+import { ICON, LABEL, list, object, text, TITLE } from '../registry/schemas';
 import type {
   EntityChartProps,
   EntityCountProps,
@@ -31,22 +32,16 @@ import {
   unreadNotifications,
 } from './queries';
 
-const ICON = { size: 20, 'aria-hidden': true } as const;
 const pieces = () => import('./LivePieces');
 
-const TITLE = { type: 'string', title: 'Title' };
 const FILTER = {
-  type: 'array',
-  title: 'Which entities',
+  ...list(
+    'Which entities',
+    20,
+    text('Condition', { maxLength: 500, pattern: '^\\s*[^=\\s]+\\s*=.+$' }),
+  ),
   description:
     'Each as field=value, such as kind=component or spec.type=service. All have to match; of several with one field, any.',
-  maxItems: 20,
-  items: {
-    type: 'string',
-    title: 'Condition',
-    maxLength: 500,
-    pattern: '^\\s*[^=\\s]+\\s*=.+$',
-  },
 };
 const LIMIT = {
   type: 'integer',
@@ -55,14 +50,12 @@ const LIMIT = {
   maximum: 50,
   default: 10,
 };
-const ENTITY_REF = {
-  type: 'string',
-  title: 'Entity',
+const ENTITY_REF = text('Entity', {
   description:
     'As kind:namespace/name, or {{entity}} for the one in the address of the page',
   pattern:
     '^([^:/\\s]+:([^:/\\s]+/)?[^:/\\s]+|\\{\\{\\s*[A-Za-z][\\w-]*\\s*\\}\\})$',
-};
+});
 
 /** What shows data of the tenant, with the rights of its reader, behind the stock pieces. */
 export const liveComponents = [
@@ -70,25 +63,22 @@ export const liveComponents = [
     name: 'entity-table',
     title: 'Entity table',
     icon: <RiFilterLine {...ICON} />,
-    schema: {
-      type: 'object',
-      required: ['filter'],
-      properties: {
+    schema: object(
+      {
         title: TITLE,
         filter: FILTER,
         columns: {
           type: 'array',
           title: 'Columns beside the name',
           uniqueItems: true,
-          items: {
-            type: 'string',
-            title: 'Column',
+          items: text('Column', {
             enum: ['kind', 'type', 'lifecycle', 'owner', 'description'],
-          },
+          }),
         },
         limit: LIMIT,
       },
-    },
+      'filter',
+    ),
     defaultProps: {
       title: 'Components',
       filter: ['kind=component'],
@@ -103,11 +93,7 @@ export const liveComponents = [
     name: 'entity-cards',
     title: 'Entity cards',
     icon: <RiLayoutGridLine {...ICON} />,
-    schema: {
-      type: 'object',
-      required: ['filter'],
-      properties: { title: TITLE, filter: FILTER, limit: LIMIT },
-    },
+    schema: object({ title: TITLE, filter: FILTER, limit: LIMIT }, 'filter'),
     defaultProps: {
       title: 'Services',
       filter: ['kind=component', 'spec.type=service'],
@@ -121,11 +107,7 @@ export const liveComponents = [
     name: 'entity-fields',
     title: 'Entity',
     icon: <RiBox3Line {...ICON} />,
-    schema: {
-      type: 'object',
-      required: ['entityRef'],
-      properties: { entityRef: ENTITY_REF },
-    },
+    schema: object({ entityRef: ENTITY_REF }, 'entityRef'),
     defaultProps: {
       entityRef: 'component:default/example',
     } as EntityFieldsProps,
@@ -142,14 +124,7 @@ export const liveComponents = [
     name: 'entity-count',
     title: 'Number of entities',
     icon: <RiHashtag {...ICON} />,
-    schema: {
-      type: 'object',
-      required: ['label', 'filter'],
-      properties: {
-        label: { type: 'string', title: 'Label' },
-        filter: FILTER,
-      },
-    },
+    schema: object({ label: LABEL, filter: FILTER }, 'label', 'filter'),
     defaultProps: {
       label: 'Components',
       filter: ['kind=component'],
@@ -162,21 +137,19 @@ export const liveComponents = [
     name: 'entity-chart',
     title: 'Chart of entities',
     icon: <RiBarChart2Line {...ICON} />,
-    schema: {
-      type: 'object',
-      required: ['filter', 'field'],
-      properties: {
+    schema: object(
+      {
         title: TITLE,
         filter: FILTER,
-        field: {
-          type: 'string',
-          title: 'Counted by',
+        field: text('Counted by', {
           description: 'A field of entities, such as spec.type',
           minLength: 1,
           maxLength: 200,
-        },
+        }),
       },
-    },
+      'filter',
+      'field',
+    ),
     defaultProps: {
       title: 'Components by type',
       filter: ['kind=component'],
@@ -190,35 +163,25 @@ export const liveComponents = [
     name: 'markdown',
     title: 'Markdown',
     icon: <RiMarkdownLine {...ICON} />,
-    schema: {
-      type: 'object',
-      properties: {
-        title: TITLE,
-        text: {
-          type: 'string',
-          title: 'Text',
-          contentMediaType: 'text/plain',
-        },
-        entityRef: {
-          ...ENTITY_REF,
-          description: 'Instead of a text, as kind:namespace/name',
-        },
-        annotation: {
-          type: 'string',
-          title: 'Annotation of the entity',
-          description:
-            'Its value is the text; without one, the description is.',
-        },
+    schema: object({
+      title: TITLE,
+      text: text('Text', { contentMediaType: 'text/plain' }),
+      entityRef: {
+        ...ENTITY_REF,
+        description: 'Instead of a text, as kind:namespace/name',
       },
-    },
+      annotation: text('Annotation of the entity', {
+        description: 'Its value is the text; without one, the description is.',
+      }),
+    }),
     defaultProps: {
       text: '## Welcome\n\nWrite **Markdown** here.',
     } as MarkdownProps,
     defaultSize: { w: 6, h: 6 },
     data: {
-      async query({ text = '', entityRef, annotation }, sources) {
+      async query({ entityRef, annotation, ...props }, sources) {
         if (!entityRef) {
-          return text;
+          return props.text ?? '';
         }
         const metadata = (await sources.entity(entityRef))?.metadata;
         return (
@@ -227,7 +190,7 @@ export const liveComponents = [
             : metadata?.description) ?? ''
         );
       },
-      isEmpty: text => text.trim() === '',
+      isEmpty: found => found.trim() === '',
     },
     loader: async () => (await pieces()).MarkdownPiece,
   }),
@@ -235,15 +198,14 @@ export const liveComponents = [
     name: 'search-results',
     title: 'Search results',
     icon: <RiSearchLine {...ICON} />,
-    schema: {
-      type: 'object',
-      required: ['term'],
-      properties: {
+    schema: object(
+      {
         title: TITLE,
-        term: { type: 'string', title: 'What to search', minLength: 1 },
+        term: text('What to search', { minLength: 1 }),
         limit: LIMIT,
       },
-    },
+      'term',
+    ),
     defaultProps: {
       title: 'Found',
       term: 'guide',
@@ -257,7 +219,7 @@ export const liveComponents = [
     name: 'starred-entities',
     title: 'Starred entities',
     icon: <RiStarLine {...ICON} />,
-    schema: { type: 'object', properties: { title: TITLE } },
+    schema: object({ title: TITLE }),
     defaultProps: { title: 'Your starred entities' } as StarredProps,
     defaultSize: { w: 4, h: 6 },
     loader: async () => (await pieces()).StarredPiece,
@@ -266,7 +228,7 @@ export const liveComponents = [
     name: 'notifications',
     title: 'Notifications',
     icon: <RiNotification3Line {...ICON} />,
-    schema: { type: 'object', properties: { title: TITLE, limit: LIMIT } },
+    schema: object({ title: TITLE, limit: LIMIT }),
     defaultProps: { title: 'Not read yet', limit: 5 } as FoundLinksProps,
     defaultSize: { w: 4, h: 6 },
     data: { query: unreadNotifications, isEmpty: found => found.length === 0 },
@@ -276,23 +238,19 @@ export const liveComponents = [
     name: 'frame',
     title: 'Frame',
     icon: <RiWindowLine {...ICON} />,
-    schema: {
-      type: 'object',
-      required: ['src', 'title'],
-      properties: {
-        src: {
-          type: 'string',
-          title: 'Address',
+    schema: object(
+      {
+        src: text('Address', {
           description: 'With https, of a host that the portal allows.',
-        },
-        title: {
-          type: 'string',
-          title: 'What it shows',
+        }),
+        title: text('What it shows', {
           description: 'For those who do not see it.',
           minLength: 1,
-        },
+        }),
       },
-    },
+      'src',
+      'title',
+    ),
     defaultProps: { src: 'https://', title: 'Frame' } as FrameProps,
     defaultSize: { w: 6, h: 10 },
     loader: async () => (await pieces()).FramePiece,

@@ -1,9 +1,9 @@
 import type { Entity } from '@backstage/catalog-model';
-import { catalogApiRef } from '@backstage/plugin-catalog-react';
 import { discoveryApiRef, fetchApiRef } from '@backstage/frontend-plugin-api';
 import { HttpClient, toSearch } from '@internal/http-client';
 import type { MockupDataSources } from '../registry/MockupComponentBlueprint';
 import { type FilterLines, toFilter } from './filter';
+import { catalogOf } from './PageData';
 
 /** What of an entity a list shows. */
 const FIELDS = [
@@ -25,14 +25,6 @@ const MOST_VALUES = 20;
 export interface FoundEntities {
   items: Entity[];
   totalItems: number;
-}
-
-function catalogOf({ apis }: MockupDataSources) {
-  const catalogApi = apis.get(catalogApiRef);
-  if (!catalogApi) {
-    throw new Error('The portal has no catalog');
-  }
-  return catalogApi;
 }
 
 /** The first entities that match, by name, and how many there are. */

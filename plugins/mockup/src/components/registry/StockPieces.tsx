@@ -1,3 +1,4 @@
+import type { Entity } from '@backstage/catalog-model';
 import { useTranslationRef } from '@backstage/frontend-plugin-api';
 import {
   EntityDisplayName,
@@ -267,9 +268,7 @@ export function EntityCardPiece({
   return (
     <Card>
       <div className={styles.entity}>
-        <EntityRefLink entityRef={entityRef} disableTooltip>
-          <EntityDisplayName entityRef={entityRef} disableTooltip />
-        </EntityRefLink>
+        <EntityLink of={entityRef} />
         <Text as="p" variant="body-small" color="secondary">
           {entityRef}
         </Text>
@@ -280,6 +279,15 @@ export function EntityCardPiece({
         )}
       </div>
     </Card>
+  );
+}
+
+/** The name of an entity, which leads to its page. */
+export function EntityLink({ of }: { of: Entity | string }) {
+  return (
+    <EntityRefLink entityRef={of} disableTooltip>
+      <EntityDisplayName entityRef={of} disableTooltip />
+    </EntityRefLink>
   );
 }
 

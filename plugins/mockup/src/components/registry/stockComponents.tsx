@@ -9,6 +9,7 @@ import {
   RiTableLine,
 } from '@remixicon/react';
 import { extensionOf } from './MockupComponentBlueprint';
+import { choice, ICON, LABEL, list, object, text, TITLE } from './schemas';
 import type {
   ButtonProps,
   ChartProps,
@@ -20,7 +21,6 @@ import type {
   TextProps,
 } from './StockPieces';
 
-const ICON = { size: 20, 'aria-hidden': true } as const;
 const pieces = () => import('./StockPieces');
 
 /** The usual pieces of a portal page, in the order of the palette. */
@@ -29,20 +29,14 @@ export const stockComponents = [
     name: 'header',
     title: 'Header',
     icon: <RiHeading {...ICON} />,
-    schema: {
-      type: 'object',
-      required: ['title'],
-      properties: {
-        title: { type: 'string', title: 'Title' },
-        subtitle: { type: 'string', title: 'Subtitle' },
-        level: {
-          type: 'integer',
-          title: 'Level',
-          enum: [2, 3, 4],
-          default: 2,
-        },
+    schema: object(
+      {
+        title: TITLE,
+        subtitle: text('Subtitle'),
+        level: { type: 'integer', title: 'Level', enum: [2, 3, 4], default: 2 },
       },
-    },
+      'title',
+    ),
     defaultProps: { title: 'Header', level: 2 },
     defaultSize: { w: 12, h: 2 },
     loader: async () => (await pieces()).HeaderPiece,
@@ -51,24 +45,16 @@ export const stockComponents = [
     name: 'text',
     title: 'Text',
     icon: <RiFileTextLine {...ICON} />,
-    schema: {
-      type: 'object',
-      required: ['text'],
-      properties: {
-        text: {
-          type: 'string',
-          title: 'Text',
+    schema: object(
+      {
+        text: text('Text', {
           description: 'An empty line begins a paragraph.',
           contentMediaType: 'text/plain',
-        },
-        align: {
-          type: 'string',
-          title: 'Alignment',
-          enum: ['left', 'center', 'right'],
-          default: 'left',
-        },
+        }),
+        align: choice('Alignment', 'left', 'center', 'right'),
       },
-    },
+      'text',
+    ),
     defaultProps: { text: 'Text of the page.' },
     defaultSize: { w: 6, h: 3 },
     loader: async () => (await pieces()).TextPiece,
@@ -77,28 +63,16 @@ export const stockComponents = [
     name: 'image',
     title: 'Image',
     icon: <RiImageLine {...ICON} />,
-    schema: {
-      type: 'object',
-      properties: {
-        src: {
-          type: 'string',
-          title: 'Address',
-          description:
-            'An address with http or https, or one of this portal. Without one, the place of the image is drawn.',
-        },
-        alt: {
-          type: 'string',
-          title: 'Alternative text',
-          description: 'What the image shows, for those who do not see it.',
-        },
-        fit: {
-          type: 'string',
-          title: 'Fit',
-          enum: ['contain', 'cover'],
-          default: 'contain',
-        },
-      },
-    },
+    schema: object({
+      src: text('Address', {
+        description:
+          'An address with http or https, or one of this portal. Without one, the place of the image is drawn.',
+      }),
+      alt: text('Alternative text', {
+        description: 'What the image shows, for those who do not see it.',
+      }),
+      fit: choice('Fit', 'contain', 'cover'),
+    }),
     defaultProps: { alt: '' },
     defaultSize: { w: 4, h: 5 },
     loader: async () => (await pieces()).ImagePiece,
@@ -107,24 +81,16 @@ export const stockComponents = [
     name: 'button',
     title: 'Button',
     icon: <RiCursorLine {...ICON} />,
-    schema: {
-      type: 'object',
-      required: ['label'],
-      properties: {
-        label: { type: 'string', title: 'Label' },
-        variant: {
-          type: 'string',
-          title: 'Variant',
-          enum: ['primary', 'secondary', 'tertiary'],
-          default: 'primary',
-        },
-        href: {
-          type: 'string',
-          title: 'Opens',
+    schema: object(
+      {
+        label: LABEL,
+        variant: choice('Variant', 'primary', 'secondary', 'tertiary'),
+        href: text('Opens', {
           description: 'An address with http or https, or a path.',
-        },
+        }),
       },
-    },
+      'label',
+    ),
     defaultProps: { label: 'Button', variant: 'primary' },
     defaultSize: { w: 3, h: 1 },
     loader: async () => (await pieces()).ButtonPiece,
@@ -133,33 +99,22 @@ export const stockComponents = [
     name: 'table',
     title: 'Table',
     icon: <RiTableLine {...ICON} />,
-    schema: {
-      type: 'object',
-      required: ['columns', 'rows'],
-      properties: {
-        title: { type: 'string', title: 'Title' },
-        columns: {
-          type: 'array',
-          title: 'Columns',
-          maxItems: 20,
-          items: { type: 'string', title: 'Column' },
-        },
-        rows: {
-          type: 'array',
-          title: 'Rows',
-          maxItems: 100,
-          items: {
-            type: 'array',
-            title: 'Row',
-            maxItems: 20,
-            items: {
-              title: 'Cell',
-              type: ['string', 'number', 'boolean', 'null'],
-            },
-          },
-        },
+    schema: object(
+      {
+        title: TITLE,
+        columns: list('Columns', 20, text('Column')),
+        rows: list(
+          'Rows',
+          100,
+          list('Row', 20, {
+            title: 'Cell',
+            type: ['string', 'number', 'boolean', 'null'],
+          }),
+        ),
       },
-    },
+      'columns',
+      'rows',
+    ),
     defaultProps: {
       title: 'Table',
       columns: ['Name', 'Owner', 'State'],
@@ -175,33 +130,21 @@ export const stockComponents = [
     name: 'chart',
     title: 'Chart',
     icon: <RiBarChart2Line {...ICON} />,
-    schema: {
-      type: 'object',
-      required: ['data'],
-      properties: {
-        title: { type: 'string', title: 'Title' },
-        type: {
-          type: 'string',
-          title: 'Form',
-          enum: ['bar', 'line'],
-          default: 'bar',
-        },
-        data: {
-          type: 'array',
-          title: 'Values',
-          maxItems: 60,
-          items: {
-            type: 'object',
-            title: 'Value',
-            required: ['label', 'value'],
-            properties: {
-              label: { type: 'string', title: 'Label' },
-              value: { type: 'number', title: 'Value' },
-            },
-          },
-        },
+    schema: object(
+      {
+        title: TITLE,
+        type: choice('Form', 'bar', 'line'),
+        data: list('Values', 60, {
+          title: 'Value',
+          ...object(
+            { label: LABEL, value: { type: 'number', title: 'Value' } },
+            'label',
+            'value',
+          ),
+        }),
       },
-    },
+      'data',
+    ),
     defaultProps: {
       title: 'Deployments',
       type: 'bar',
@@ -220,19 +163,16 @@ export const stockComponents = [
     name: 'entity-card',
     title: 'Entity card',
     icon: <RiBox3Line {...ICON} />,
-    schema: {
-      type: 'object',
-      required: ['entityRef'],
-      properties: {
-        entityRef: {
-          type: 'string',
-          title: 'Entity',
+    schema: object(
+      {
+        entityRef: text('Entity', {
           description: 'As kind:namespace/name',
           pattern: '^[^:/\\s]+:([^:/\\s]+/)?[^:/\\s]+$',
-        },
-        description: { type: 'string', title: 'Description' },
+        }),
+        description: text('Description'),
       },
-    },
+      'entityRef',
+    ),
     defaultProps: { entityRef: 'component:default/example' },
     defaultSize: { w: 4, h: 3 },
     loader: async () => (await pieces()).EntityCardPiece,
@@ -241,31 +181,25 @@ export const stockComponents = [
     name: 'link-list',
     title: 'Link list',
     icon: <RiLinksLine {...ICON} />,
-    schema: {
-      type: 'object',
-      required: ['links'],
-      properties: {
-        title: { type: 'string', title: 'Title' },
-        links: {
-          type: 'array',
-          title: 'Links',
-          maxItems: 50,
-          items: {
-            type: 'object',
-            title: 'Link',
-            required: ['label', 'href'],
-            properties: {
-              label: { type: 'string', title: 'Label' },
-              href: {
-                type: 'string',
-                title: 'Address',
+    schema: object(
+      {
+        title: TITLE,
+        links: list('Links', 50, {
+          title: 'Link',
+          ...object(
+            {
+              label: LABEL,
+              href: text('Address', {
                 description: 'With http, https or mailto, or a path.',
-              },
+              }),
             },
-          },
-        },
+            'label',
+            'href',
+          ),
+        }),
       },
-    },
+      'links',
+    ),
     defaultProps: {
       title: 'Links',
       links: [
