@@ -17,6 +17,7 @@ import { permissions } from '../__testUtils__/render';
 import { mockupApiRef } from '../api';
 import { MockupsPage } from '../MockupsPage';
 import { rootRouteRef } from '../routes';
+import { TEMPLATES } from './templates';
 
 const ANNA = 'user:default/anna';
 
@@ -197,10 +198,11 @@ describe('creating a mockup', () => {
     await within(dialog).findByRole('alert');
     await userEvent.click(submit);
     await waitFor(() => expect(dialog).not.toBeInTheDocument());
-    expect(api.saveVersion.mock.calls.map(([, , options]) => options)).toEqual([
-      { ifMatch: '"1"' },
-      { ifMatch: '"1"' },
-    ]);
+    const first = { layoutData: TEMPLATES.start };
+    expect(api.saveVersion.mock.calls).toEqual(
+      Array(2).fill(['id-of-Team page', first, { ifMatch: '"1"' }]),
+    );
+    expect(api.createMockup).toHaveBeenCalledTimes(1);
   });
 });
 

@@ -5,7 +5,7 @@ import {
 import { screen, waitFor } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
 import { layoutSchema, type MockupApi } from 'backstage-plugin-mockup-common';
-import { itemOf, mockApi, refusal } from '../__testUtils__/mockups';
+import { itemOf, mockApi } from '../__testUtils__/mockups';
 import { mockupApiRef } from '../api';
 import { liveComponents } from '../components/live/liveComponents';
 import { mockupComponentDataRef } from '../components/registry/MockupComponentBlueprint';
@@ -69,36 +69,6 @@ describe('templates', () => {
     expect(api.saveVersion).toHaveBeenCalledWith(
       'id-of-B',
       { layoutData },
-      { ifMatch: '"1"' },
-    );
-  });
-
-  it('become the first version of a mockup, which is created once', async () => {
-    const api = mockApi();
-    const onCreated = jest.fn();
-    await renderInTestApp(
-      <CreateDialog onCreated={onCreated} onClose={() => {}} />,
-      { apis: [[mockupApiRef, api as unknown as MockupApi]] },
-    );
-    await userEvent.type(
-      screen.getByRole('textbox', { name: /^Name/ }),
-      'Team A',
-    );
-    await userEvent.click(screen.getByRole('button', { name: /Begin with/ }));
-    await userEvent.click(
-      await screen.findByRole('option', { name: 'The page of a team' }),
-    );
-    api.saveVersion.mockRejectedValueOnce(
-      await refusal(503, 'ServiceUnavailableError', 'It is away'),
-    );
-    await userEvent.click(screen.getByRole('button', { name: 'Create' }));
-    expect(await screen.findByText('It is away')).toBeVisible();
-    await userEvent.click(screen.getByRole('button', { name: 'Create' }));
-    await waitFor(() => expect(onCreated).toHaveBeenCalledWith('id-of-Team A'));
-    expect(api.createMockup).toHaveBeenCalledTimes(1);
-    expect(api.saveVersion).toHaveBeenLastCalledWith(
-      'id-of-Team A',
-      { layoutData: TEMPLATES.team },
       { ifMatch: '"1"' },
     );
   });
