@@ -64,16 +64,21 @@ export function AddMember(props: {
         aria-label={t('members.add.title')}
         className={styles.add}
       >
-        <PrincipalPicker
-          slug={slug}
-          value={picked}
-          onChange={next => {
-            setPicked(next);
-            setProblem(undefined);
-            forget();
-          }}
-          error={problem ?? (isOfField ? messageOf(failure?.error) : undefined)}
-        />
+        {/* The field and what it says are one column of the grid. */}
+        <div>
+          <PrincipalPicker
+            slug={slug}
+            value={picked}
+            onChange={next => {
+              setPicked(next);
+              setProblem(undefined);
+              forget();
+            }}
+            error={
+              problem ?? (isOfField ? messageOf(failure?.error) : undefined)
+            }
+          />
+        </div>
         <RoleSelect role={role} onChange={setRole} size="medium" />
         <Button type="submit" size="medium" isPending={isPending}>
           {t('members.add.submit')}
