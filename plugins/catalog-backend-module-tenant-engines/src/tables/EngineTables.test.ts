@@ -173,7 +173,7 @@ describe.each(databases.eachSupportedId())('the tables of engines, %p', id => {
     const database = await create();
     const tenantId = await database.newTenant();
     await database.tables().provision(tenantId);
-    await ingest(database, tenantId);
+    await database.ingest(tenantId);
     expect(await entitiesOf(database, tenantId)).toEqual([
       'component:default/e',
     ]);
@@ -191,7 +191,7 @@ describe.each(databases.eachSupportedId())('the tables of engines, %p', id => {
     ];
     for (const tenantId of [lost, kept]) {
       await tables.provision(tenantId);
-      await ingest(database, tenantId);
+      await database.ingest(tenantId);
     }
     await database.query(`drop schema ${engineSchemaOf(lost)} cascade`);
     expect(await entitiesOf(database, lost)).toHaveLength(1);
@@ -200,7 +200,7 @@ describe.each(databases.eachSupportedId())('the tables of engines, %p', id => {
     const before = await entitiesOf(database, lost);
     expect(before).toHaveLength(1);
     expect(await entitiesOf(database, kept)).toHaveLength(1);
-    await ingest(database, lost);
+    await database.ingest(lost);
     expect(await entitiesOf(database, lost)).toHaveLength(1);
   });
 
@@ -237,21 +237,6 @@ describe.each(databases.eachSupportedId())('the tables of engines, %p', id => {
     );
     expect(await tables.list()).toEqual([{ tenantId }]);
     await expect(tables.provision(tenantId)).resolves.toBe('current');
-  });
-
-  it('are not dropped while a transaction holds them for longer than there is patience', async () => {
-    const database = await create();
-    const tenantId = randomUUID();
-    await database.tables().provision(tenantId);
-    await database.use(async client => {
-      await client.query('begin');
-      await client.query(`select from ${engineSchemaOf(tenantId)}.search`);
-      await expect(
-        database.tables({ patienceMs: 200 }).drop(tenantId),
-      ).rejects.toThrow('Look for long ones in pg_stat_activity');
-      await client.query('commit');
-    });
-    expect(await database.tables().list()).toHaveLength(1);
   });
 
   it('are not waited for where others have locked them for longer than there is patience', async () => {
@@ -321,33 +306,6 @@ describe.each(databases.eachSupportedId())('the tables of engines, %p', id => {
     expect(await schemas(database)).toEqual(before);
   });
 });
-
-/** Writes an entity as the engine of a tenant does. */
-async function ingest(
-  database: EngineDatabase,
-  tenantId: string,
-): Promise<void> {
-  const schema = engineSchemaOf(tenantId);
-  const entity = {
-    apiVersion: 'backstage.io/v1alpha1',
-    kind: 'Component',
-    metadata: { name: 'e', namespace: 'default', uid: randomUUID() },
-  };
-  await database.use(
-    client =>
-      client.query(
-        `insert into ${schema}.refresh_state (entity_id, entity_ref, unprocessed_entity, unprocessed_hash, errors, next_update_at, last_discovery_at)
-         values ('${
-           entity.metadata.uid
-         }', 'component:default/e', '{}', '', '[]', now(), now());
-         insert into ${schema}.final_entities (entity_id, entity_ref, hash, final_entity)
-         values ('${
-           entity.metadata.uid
-         }', 'component:default/e', 'h', '${JSON.stringify(entity)}')`,
-      ),
-    database.login,
-  );
-}
 
 async function entitiesOf(
   database: EngineDatabase,

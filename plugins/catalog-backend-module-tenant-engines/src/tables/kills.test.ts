@@ -12,7 +12,6 @@ import {
   upstreamInventory,
   withoutIds,
 } from './__testUtils__/inventory';
-import { migrationsFolder } from './__testUtils__/migrationsFolder';
 
 jest.setTimeout(600_000);
 
@@ -93,36 +92,6 @@ describe.each(databases.eachSupportedId())(
         return outcome;
       });
       expect(statements).toBeGreaterThan(100);
-    });
-
-    it('while it migrates the tables of a tenant leaves them as they were, or migrated', async () => {
-      const database = await EngineDatabase.create(databases, id);
-      const older = database.tables({
-        migrationsDirectory: migrationsFolder({
-          before: '20240130092632_search_index.js',
-        }),
-      });
-      const tenantId = randomUUID();
-      await older.provision(tenantId);
-      const schema = engineSchemaOf(tenantId);
-      const read = async () => {
-        // A sequence does not go back.
-        const { sequences: _, ...rest } = await inventory(database, schema);
-        return JSON.stringify(rest);
-      };
-      const before = await read();
-      const statements = await atStatements(9, async breaking => {
-        const outcome = await outcomeOf(
-          database
-            .tables({ connection: breaking.connection(database.login) })
-            .upgrade(tenantId),
-        );
-        await quiet(database);
-        expect((await read()) === before).toBe(outcome === 'broken');
-        return outcome;
-      });
-      expect(statements).toBeGreaterThan(10);
-      expect(await database.tables().provision(tenantId)).toBe('current');
     });
   },
 );

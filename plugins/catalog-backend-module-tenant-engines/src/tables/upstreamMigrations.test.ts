@@ -25,17 +25,6 @@ const EXPECTED = [
   'search_key_value_entity_idx',
 ];
 
-const ENTITY = {
-  apiVersion: 'backstage.io/v1alpha1',
-  kind: 'Component',
-  metadata: {
-    name: 'e',
-    namespace: 'default',
-    uid: '7f5b0ba4-3c8e-4a1f-9d53-1c9b7f1f6d11',
-  },
-  spec: { type: 'service' },
-};
-
 /** With what each does, and whether it fires. */
 async function adoptionTriggersOf(
   database: EngineDatabase,
@@ -312,8 +301,8 @@ describe.each(databases.eachSupportedId())(
         expect(before).toHaveLength(11);
         expect(await adoptionTriggersOf(database, schema)).toEqual(before);
         await database.query(
-          `update ${schema}.final_entities set final_entity = $1`,
-          [JSON.stringify({ ...ENTITY, spec: { type: 'changed' } })],
+          `update ${schema}.final_entities
+              set final_entity = jsonb_set(final_entity::jsonb, '{spec}', '{"type": "changed"}')`,
         );
         expect(
           await database.query(
@@ -351,15 +340,7 @@ describe.each(databases.eachSupportedId())(
       const tenantId = await database.newTenant();
       const schema = engineSchemaOf(tenantId);
       await database.tables().provision(tenantId);
-      await database.query(
-        `insert into ${schema}.refresh_state (entity_id, entity_ref, unprocessed_entity, unprocessed_hash, errors, next_update_at, last_discovery_at)
-         values ('${ENTITY.metadata.uid}', 'component:default/e', '{}', '', '[]', now(), now())`,
-      );
-      await database.query(
-        `insert into ${schema}.final_entities (entity_id, entity_ref, hash, final_entity)
-         values ('${ENTITY.metadata.uid}', 'component:default/e', 'h', $1)`,
-        [JSON.stringify(ENTITY)],
-      );
+      await database.ingest(tenantId);
       return { database, tenantId, schema };
     }
   },

@@ -5,7 +5,10 @@ import type {
   TestDatabaseId,
   TestDatabases,
 } from '@internal/postgres/testUtils';
-import { migrateTo } from 'backstage-catalog-tenancy-migrations';
+import {
+  engineSchemaOf,
+  migrateTo,
+} from 'backstage-catalog-tenancy-migrations';
 import knexFactory from 'knex';
 import type { Knex } from 'knex';
 import { randomUUID } from 'node:crypto';
@@ -83,6 +86,24 @@ export class EngineDatabase {
       [tenantId, tenantId],
     );
     return tenantId;
+  }
+
+  /** Writes an entity as the engine of a tenant does. */
+  async ingest(tenantId: string): Promise<void> {
+    const schema = engineSchemaOf(tenantId);
+    const uid = randomUUID();
+    await this.use(
+      client =>
+        client.query(
+          `insert into ${schema}.refresh_state (entity_id, entity_ref, unprocessed_entity, unprocessed_hash, errors, next_update_at, last_discovery_at)
+           values ('${uid}', 'component:default/e', '{}', '', '[]', now(), now());
+           insert into ${schema}.final_entities (entity_id, entity_ref, hash, final_entity)
+           values ('${uid}', 'component:default/e', 'h',
+             '{"apiVersion": "backstage.io/v1alpha1", "kind": "Component",
+               "metadata": {"name": "e", "namespace": "default", "uid": "${uid}"}}')`,
+        ),
+      this.login,
+    );
   }
 
   tables(options: Partial<EngineTablesOptions> = {}): EngineTables {
