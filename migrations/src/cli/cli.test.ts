@@ -185,24 +185,36 @@ describe.each(databases.eachSupportedId().slice(-1))('connecting to %s', id => {
   });
 
   it.each([
-    ['nobody who answers', { port: 1 }, 'ECONNREFUSED'],
+    [
+      'nobody who answers',
+      { port: 1 },
+      'ECONNREFUSED 127.0.0.1:1. Start the server, or check the host and the port in the URL',
+    ],
     [
       'a wrong password',
       { password: 'wrong-hush' },
-      'password authentication failed',
+      'password authentication failed for user "postgres". Check the user and the password in the URL',
     ],
     [
       'no such database',
       { database: 'nowhere' },
-      'database "nowhere" does not exist',
+      'database "nowhere" does not exist. Create it, or check the name in the URL',
     ],
-    ['no such host', { host: 'nowhere.invalid' }, 'nowhere.invalid'],
+    [
+      'no such host',
+      { host: 'nowhere.invalid' },
+      'nowhere.invalid. Check the host in the URL',
+    ],
   ])('says in one line that there is %s', async (_, wrong, expected) => {
-    const url = urlOf({ ...database.connection, host: '127.0.0.1', ...wrong });
+    const to = { ...database.connection, host: '127.0.0.1', ...wrong };
+    const url = urlOf(to);
     const { exitCode, stdout, stderr } = await runCli(['status', '--json'], {
       env: { MIGRATION_DATABASE_URL: url },
     });
     expect(exitCode).toBe(EXIT_CODES.unexpected);
+    expect(stderr).toContain(
+      `Can't connect to the database "${to.database}" at ${to.host}:${to.port} as "${to.user}": `,
+    );
     expect(stderr).toContain(expected);
     expect(stderr.trim()).not.toContain('\n');
     expect(JSON.parse(stdout).error).toEqual({

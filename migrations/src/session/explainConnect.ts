@@ -9,6 +9,18 @@ const SESSION_ENDED = /^(57P0[1235]|25P0[34]|08)/;
 /** The server, the database or the login has no session left. */
 const TOO_MANY = '53300';
 
+/** By the code of PostgreSQL or of the system; where to do it follows. */
+const ADVICE: Record<string, string | undefined> = {
+  '28P01': 'Check the user and the password',
+  '28000': 'Have pg_hba.conf of the server admit it, or check the user',
+  '3D000': 'Create it, or check the name',
+  '42501': 'Let its owner grant CONNECT on it, or check the user',
+  ECONNREFUSED: 'Start the server, or check the host and the port',
+  ENOENT: 'Start the server, or check the folder of its socket and the port',
+  ENOTFOUND: 'Check the host',
+  EAI_AGAIN: 'Check the host',
+};
+
 /** Whether the server has ended the session, or takes none. */
 export function endsSession(error: unknown): error is DatabaseError {
   return error instanceof DatabaseError && SESSION_ENDED.test(error.code ?? '');
@@ -19,23 +31,26 @@ export function explainConnect(
   error: unknown,
   connection: ClientConfig,
 ): ConnectionError | ConnectionLostError {
-  if (
-    endsSession(error) ||
-    (error instanceof DatabaseError && error.code === TOO_MANY)
-  ) {
-    return new ConnectionLostError(
-      `The database server takes no connections now (${error.message}). Nothing ` +
-        'was done: run the same command again when it does.',
-    );
-  }
   // With libpq's environment variables; without `stream`, which would be opened.
   const { host, port, user, database } = new Client({
     ...connection,
     stream: undefined,
   });
+  const place = `the database "${database}" at ${host}:${port}`;
+  if (
+    endsSession(error) ||
+    (error instanceof DatabaseError && error.code === TOO_MANY)
+  ) {
+    return new ConnectionLostError(
+      `The server of ${place} takes no connections now (${error.message}). Nothing ` +
+        'was done: run the same command again when it does.',
+    );
+  }
   // A host name with several addresses has an error for each.
-  const [{ message }] = (error as AggregateError).errors ?? [error];
+  const [{ message, code }] = (error as AggregateError).errors ?? [error];
   return new ConnectionError(
-    `Can't connect to the database "${database}" at ${host}:${port} as "${user}": ${message}.`,
+    `Can't connect to ${place} as "${user}": ${message}. ${
+      ADVICE[code] ?? 'Check the connection'
+    } in the URL, the configuration or the environment.`,
   );
 }
