@@ -6,6 +6,7 @@ import type {
   TenantShare,
   UpdateTenant,
 } from 'backstage-plugin-tenants-common';
+import { isDeepStrictEqual } from 'node:util';
 import { principalOf } from './readTenantsFile';
 import type { WantedShare, WantedTenant } from './readTenantsFile';
 
@@ -264,7 +265,7 @@ function find<TShare extends Shared>(
   return shares.find(
     share =>
       isSame(share.filter, filter) &&
-      isSame(inOrder(share.targets), inOrder(targets)),
+      isSame([inOrder(share.targets)], [inOrder(targets)]),
   );
 }
 
@@ -279,14 +280,7 @@ function describeShare({ filter, targets }: Shared): string {
 }
 
 /** Whether two values are the same as JSON, in whatever order their keys are. */
-function isSame(one: unknown, other: unknown): boolean {
-  return inJson(one) === inJson(other);
-}
-
-function inJson(value: unknown): string {
-  return JSON.stringify(value, (_key, each) =>
-    typeof each === 'object' && each !== null && !Array.isArray(each)
-      ? Object.fromEntries(Object.entries(each).sort())
-      : each,
-  );
+function isSame(...values: [object, object]): boolean {
+  const [one, other] = values.map(each => JSON.parse(JSON.stringify(each)));
+  return isDeepStrictEqual(one, other);
 }
