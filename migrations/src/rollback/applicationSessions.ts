@@ -1,7 +1,7 @@
 import type { StepContext } from '../engine/Step';
 import { ApplicationConnectedError } from '../errors';
 import { APP_ROLE } from '../roles';
-import { describeSessions, listSessions } from '../session/describeSessions';
+import { describeSessions } from '../session/describeSessions';
 
 /** What an undo does to sessions that are connected, and what ends that. */
 export interface Interference {
@@ -28,13 +28,10 @@ export async function refuseApplicationSessions(
     executor,
     `r.rolname = '${APP_ROLE}'`,
   );
-  if (sessions.length === 0) {
+  if (sessions === '') {
     return;
   }
-  const finding = [
-    `Sessions of ${APP_ROLE} are connected to this database, and this rollback takes ${takes} from them:`,
-    listSessions(sessions),
-  ].join('\n');
+  const finding = `Sessions of ${APP_ROLE} are connected to this database, and this rollback takes ${takes} from them:\n${sessions}`;
   if (settings.force || executor.dryRun) {
     reporter.warn(finding);
     return;

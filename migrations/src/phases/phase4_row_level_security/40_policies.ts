@@ -1,5 +1,4 @@
-import { RefusedError } from '../../errors';
-import type { Step, StepContext } from '../../engine/Step';
+import type { Step } from '../../engine/Step';
 import { catalogOnly } from '../../schema/changes';
 import {
   CREATE_TENANT_REQUIRED,
@@ -10,7 +9,6 @@ import {
 import { ADMIN_ROLE, APP_ROLE } from '../../roles';
 import { DEFAULT_TENANT_ID, TENANT_TABLES } from '../../schema/tables';
 import { existingTables } from '../../schema/lookups';
-import { formatThings } from '../../text';
 
 /**
  * Enables row-level security, and drops the default of tenant_id: every writer sets its
@@ -45,10 +43,9 @@ export const policies: Step = {
     }
   },
 
-  async down(context) {
-    await checkOtherTenants(context);
+  async down({ executor }) {
     for (const table of TENANT_TABLES) {
-      await context.executor.transaction({
+      await executor.transaction({
         title: `Disable row-level security on ${table}`,
         locks: catalogOnly(table),
         tables: [table],
@@ -58,33 +55,10 @@ export const policies: Step = {
         ],
       });
     }
-    await context.executor.transaction({
+    await executor.transaction({
       title: 'Drop the function that refuses to work without a tenant',
       locks: 'None on tables: no policy calls the function any more.',
       statements: [`drop function if exists ${TENANT_REQUIRED}`],
     });
   },
 };
-
-/** Refuses an undo after which every session would see the rows of all tenants. */
-async function checkOtherTenants({
-  executor,
-  settings,
-}: StepContext): Promise<void> {
-  if (settings.force) {
-    return;
-  }
-  const [{ count }] = await executor.read<{ count: number }>(
-    'select count(*)::int as count from entities where tenant_id <> $1',
-    [DEFAULT_TENANT_ID],
-  );
-  if (count > 0) {
-    throw new RefusedError(
-      `${formatThings(count, 'entity')} ${
-        count === 1 ? 'belongs' : 'belong'
-      } to other tenants than the default one, and without ` +
-        'row-level security every session that reads the tables would see them. Delete ' +
-        'them, or give --force.',
-    );
-  }
-}

@@ -9,7 +9,7 @@ import { RefusedError } from '../../errors';
 import { TENANT_SETTING } from '../../schema/policies';
 import { ADMIN_ROLE, APP_ROLE } from '../../roles';
 import { TENANT_TABLES } from '../../schema/tables';
-import { describeSessions, listSessions } from '../../session/describeSessions';
+import { describeSessions } from '../../session/describeSessions';
 
 export const phase4: Phase = {
   number: 4,
@@ -40,11 +40,9 @@ async function checkSessions(context: StepContext): Promise<void> {
     executor,
     `${old} and (r.rolsuper or r.rolbypassrls)`,
   );
-  if (bypassing.length > 0) {
+  if (bypassing !== '') {
     reporter.warn(
-      `Sessions that bypass row-level security can write to the tables:\n${listSessions(
-        bypassing,
-      )}\n` +
+      `Sessions that bypass row-level security can write to the tables:\n${bypassing}\n` +
         'Stop those that know no tenants: an INSERT has to name its tenant_id from now on.',
     );
   }
@@ -52,13 +50,11 @@ async function checkSessions(context: StepContext): Promise<void> {
     executor,
     `${old} and not (r.rolsuper or r.rolbypassrls)`,
   );
-  if (refused.length === 0) {
+  if (refused === '') {
     return;
   }
   const finding =
-    `Sessions that do not connect as ${APP_ROLE} can write to the tables:\n${listSessions(
-      refused,
-    )}\n` +
+    `Sessions that do not connect as ${APP_ROLE} can write to the tables:\n${refused}\n` +
     `From this phase on, a session that does not set ${TENANT_SETTING} is refused`;
   if (settings.force) {
     reporter.warn(`${finding}.`);

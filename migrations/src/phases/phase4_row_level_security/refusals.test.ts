@@ -165,21 +165,6 @@ describe.each(databases.eachSupportedId())('phase 4 on %s', id => {
     expect(await catalogSnapshot(database.client)).toEqual(before);
   });
 
-  it('refuses to be undone while other tenants have entities, unless forced', async () => {
-    await phase4();
-    await q(`alter table entities drop constraint entities_one_tenant_check;
-             insert into tenants (tenant_id, tenant_slug, tenant_name)
-             values ('00000000-0000-0000-0000-000000000002', 'other', 'Other');
-             insert into entities (tenant_id, entity_ref, entity_kind, entity_name,
-                                   final_entity, hash)
-             values ('00000000-0000-0000-0000-000000000002', 'api:default/x', 'api',
-                     'x', '{}', '')`);
-    await expect(undo()).rejects.toMatchObject(
-      refused('1 entity belongs to other tenants'),
-    );
-    await undo({ force: true });
-  });
-
   it.each([
     [
       'a policy that lets everything through',
