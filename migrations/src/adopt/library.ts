@@ -1,4 +1,3 @@
-import type { TenancyMigration } from '../engine/TenancyMigration';
 import { DEFAULT_TENANT_ID } from '../schema/tables';
 import type { MigrateOptions } from '../migrateTo';
 import { withMigration } from '../withMigration';
@@ -9,6 +8,9 @@ import { readAdoptedTenantStatus, readAdoptionStatus } from './status';
 import type { AdoptedTenantStatus, AdoptionStatus } from './status';
 import { retryAdoptionFaults } from './reconcile';
 import { adoptedEngine } from './state';
+
+const READ = { command: 'adopt', mode: 'read' } as const;
+const CHANGE = { command: 'adopt', mode: 'change' } as const;
 
 /**
  * The options of an adoption. Only the connection has no default.
@@ -50,7 +52,7 @@ export interface AdoptOptions
  */
 export async function adopt(options: AdoptOptions): Promise<AdoptionStatus> {
   const tenantId = tenantOf(options);
-  return withContext(options, 'change', async migration => {
+  return withMigration(options, CHANGE, async migration => {
     const { context } = migration;
     const tenant =
       tenantId === DEFAULT_TENANT_ID
@@ -73,7 +75,7 @@ export async function retryFaults(
   options: Omit<AdoptOptions, 'force'>,
 ): Promise<AdoptionStatus> {
   const tenantId = tenantOf(options);
-  return withContext(options, 'change', async ({ context }) => {
+  return withMigration(options, CHANGE, async ({ context }) => {
     const engine = await adoptedEngine(context, tenantId);
     if (engine) {
       await bringAdoptionAlong(context);
@@ -95,7 +97,7 @@ export async function readAdoption(
   >,
 ): Promise<AdoptionStatus> {
   const tenantId = tenantOf(options);
-  return withContext(options, 'read', ({ context }) =>
+  return withMigration(options, READ, ({ context }) =>
     readAdoptionStatus(context, tenantId),
   );
 }
@@ -109,19 +111,11 @@ export async function readAdoption(
 export async function readAdoptedTenants(
   options: Pick<AdoptOptions, 'connection' | 'schema'>,
 ): Promise<AdoptedTenantStatus[]> {
-  return withContext(options, 'read', ({ context }) =>
+  return withMigration(options, READ, ({ context }) =>
     readAdoptedTenantStatus(context),
   );
 }
 
 function tenantOf({ tenantId }: Pick<AdoptOptions, 'tenantId'>): string {
   return tenantId === undefined ? DEFAULT_TENANT_ID : parseTenantId(tenantId);
-}
-
-function withContext<T>(
-  options: AdoptOptions,
-  mode: 'read' | 'change',
-  use: (migration: TenancyMigration) => Promise<T>,
-): Promise<T> {
-  return withMigration(options, { command: 'adopt', mode }, use);
 }

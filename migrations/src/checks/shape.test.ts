@@ -145,6 +145,12 @@ const REFUSED: Record<string, Refusal> = {
     given: `alter table relations add constraint light check (weight < 1000) no inherit`,
     named: 'light (relations)',
   },
+  'a check under a name of ours': {
+    check: 'constraints',
+    given:
+      'alter table entities add constraint entities_hash_present check (hash is not null)',
+    named: 'entities_hash_present (entities)',
+  },
   'a foreign key to another table': {
     check: 'constraints',
     given: `create table kinds (type text primary key);
@@ -166,8 +172,8 @@ const REFUSED: Record<string, Refusal> = {
   'a trigger': {
     check: 'triggers',
     given: `create function noop() returns trigger language plpgsql as 'begin return null; end';
-      create trigger history after insert on relations for each row execute function noop()`,
-    named: 'history (relations)',
+      create trigger entity_terms_insert after insert on relations for each row execute function noop()`,
+    named: 'entity_terms_insert (relations)',
   },
   'views on views': {
     check: 'dependents',
@@ -181,6 +187,11 @@ const REFUSED: Record<string, Refusal> = {
     given: `create policy "Mine, %I" on relations as restrictive for update to catalog_report
       using (weight < 10) with check (weight < 9)`,
     named: 'Mine, %I (relations)',
+  },
+  'a policy under a name of ours': {
+    check: 'row-level security',
+    given: 'create policy tenant_isolation on entities using (true)',
+    named: 'tenant_isolation (entities)',
   },
   'row-level security': {
     check: 'row-level security',

@@ -151,11 +151,6 @@ export const databaseOption = option(
   (name, names: string[] = []) => [...names, name],
 );
 
-/** An option that goes on where the command would refuse. */
-export function forceOption(consequence: string): Option {
-  return option('--force', consequence);
-}
-
 // Parsers of option values, as commander calls them. Its message names the option and the
 // given value; the parser's names the expected form.
 

@@ -209,7 +209,6 @@ export class TenancyMigration {
     if (!creates) {
       await phase.checkTables?.(context);
     }
-    const steps = phase.steps.filter(step => !(creates && step.live));
     context.reporter.info(`Phase ${number}: ${phase.title}`);
     if (completed >= number && phase.repeats) {
       for (const step of phase.steps) {
@@ -224,7 +223,7 @@ export class TenancyMigration {
       await runProductMigration(context, migration);
     }
     for (const step of phase.steps.filter(each => !journal.isDone(each))) {
-      if (steps.includes(step)) {
+      if (!(creates && step.live)) {
         context.reporter.info(step.title);
         await this.run(step);
       }

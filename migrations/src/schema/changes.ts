@@ -34,14 +34,7 @@ async function createIndexConcurrently(
 }
 
 /** Drops an index, if it exists, while the application reads and writes. */
-export async function dropIndexConcurrently(
-  { executor }: StepContext,
-  name: string,
-): Promise<void> {
-  await executor.execute(dropIndexStatement(name));
-}
-
-function dropIndexStatement(name: string): string {
+export function dropIndexStatement(name: string): string {
   return `drop index concurrently if exists ${escapeIdentifier(name)}`;
 }
 
@@ -193,7 +186,8 @@ export function indexStep(
   return {
     ...stepOfEach(step, indexes, isNeeded, {
       add: createIndexConcurrently,
-      drop: (context, { name }) => dropIndexConcurrently(context, name),
+      drop: ({ executor }, { name }) =>
+        executor.execute(dropIndexStatement(name)),
     }),
     creates: indexes.map(({ name }) => name),
   };

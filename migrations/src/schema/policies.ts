@@ -56,7 +56,7 @@ export function tenantPolicyStatements(
   policyFor = table,
 ): string[] {
   const name = escapeIdentifier(table);
-  const condition = tenantCondition(policyFor);
+  const condition = `tenant_id = ${currentTenant(policyFor)}`;
   return [
     `drop policy if exists ${TENANT_POLICY} on ${name}`,
     `create policy ${TENANT_POLICY} on ${name} for all
@@ -113,10 +113,6 @@ export function dropTenantPolicyStatements(table: string): string[] {
     `drop policy if exists ${TENANT_POLICY} on ${name}`,
     `drop policy if exists ${ADMIN_POLICY} on ${name}`,
   ];
-}
-
-function tenantCondition(policyFor: string): string {
-  return `tenant_id = ${currentTenant(policyFor)}`;
 }
 
 /**

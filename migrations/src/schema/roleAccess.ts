@@ -8,7 +8,7 @@ import { script } from '../text';
 /** Since this version GRANT of a role has the options INHERIT and SET. */
 const GRANT_OPTIONS_SINCE = 160000;
 
-/** The state of one of the two roles. */
+/** The state of one of the two roles; null for all but the first where there is none. */
 interface RoleFacts {
   exists: boolean;
   canLogin: boolean;
@@ -38,18 +38,6 @@ export interface RoleAccess {
   adminGranted: boolean;
 }
 
-const MISSING: RoleFacts = {
-  exists: false,
-  canLogin: false,
-  superuser: false,
-  bypassesRls: false,
-  inherits: false,
-  memberOf: [],
-  settable: false,
-  inherited: false,
-  grantable: false,
-};
-
 export async function readRoleAccess({
   executor,
 }: Pick<StepContext, 'executor'>): Promise<RoleAccess> {
@@ -70,20 +58,20 @@ export async function readRoleAccess({
   const facts = async (role: string): Promise<RoleFacts> => {
     const [row] = await executor.read<RoleFacts>(
       // Where Citus is loaded, "distribute" gives portal_admin LOGIN.
-      `select true as exists,
+      `select r.oid is not null as exists,
               rolcanlogin and (rolname <> '${ADMIN_ROLE}' or
                 current_setting('citus.shard_count', true) is null) as "canLogin", rolsuper as superuser,
               rolbypassrls as "bypassesRls", rolinherit as inherits,
               array(select g.rolname::text from pg_auth_members m join pg_roles g on g.oid = m.roleid
                      where m.member = r.oid and g.rolname <> '${ADMIN_ROLE}') as "memberOf",
               pg_has_role(${STARTING_ROLE}, r.oid, '${settable}') as settable,
-              pg_has_role(${STARTING_ROLE}, oid, 'USAGE') as inherited,
+              pg_has_role(${STARTING_ROLE}, r.oid, 'USAGE') as inherited,
               ${!grantOptions && login.createsRoles} or
-                pg_has_role(${STARTING_ROLE}, oid, 'MEMBER WITH ADMIN OPTION') as grantable
-         from pg_roles r where rolname = $1`,
+                pg_has_role(${STARTING_ROLE}, r.oid, 'MEMBER WITH ADMIN OPTION') as grantable
+         from (values ($1)) wanted (name) left join pg_roles r on r.rolname = wanted.name`,
       [role],
     );
-    return row ?? MISSING;
+    return row;
   };
   const [{ adminGranted }] = await executor.read<{ adminGranted: boolean }>(
     `select coalesce((select pg_has_role(app.oid, admin.oid, '${settable}')

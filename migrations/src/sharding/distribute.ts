@@ -280,13 +280,11 @@ function dropForeignKeys(schema: string, parts: TableParts[]): string[] {
   return parts.flatMap(({ table, foreignKeys }) =>
     foreignKeys.map(
       key =>
-        `alter table ${schema}.${table} drop constraint ${constraintOf(key)}`,
+        `alter table ${schema}.${table} drop constraint ${
+          / add constraint ("(?:[^"]|"")+"|\S+) /.exec(key)![1]
+        }`,
     ),
   );
-}
-
-function constraintOf(addition: string): string {
-  return / add constraint ("(?:[^"]|"")+"|\S+) /.exec(addition)![1];
 }
 
 async function readAllParts({ executor }: StepContext): Promise<TableParts[]> {
@@ -328,11 +326,6 @@ async function prepareNodes(context: StepContext): Promise<void> {
   await executor.execute(`alter role ${ADMIN_ROLE} login`);
   await executor.execute(onWorkers(LET_ADMIN_LOG_IN));
   await refuseUnreachableNodes(context);
-  await revokeBypasses(context);
-}
-
-/** Runs {@link REVOKE_BYPASSES} on every node of the cluster. */
-async function revokeBypasses({ executor }: StepContext): Promise<void> {
   await executor.execute(onWorkers(REVOKE_BYPASSES.onNodes));
   await executor.execute(onWorkers(REVOKE_BYPASSES.everywhere));
   await executor.execute(REVOKE_BYPASSES.everywhere);

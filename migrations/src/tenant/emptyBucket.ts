@@ -39,7 +39,7 @@ export async function emptyBucket({
   settings: JsonObject;
 }): Promise<number> {
   const credentials = settings.credentials as JsonObject | undefined;
-  if ([settings, credentials ?? {}].some(needsOthers)) {
+  if (OTHER_CREDENTIALS.some(key => settings[key] ?? credentials?.[key])) {
     throw new Error('its credentials are of an account or a role');
   }
   const s3 = requireOfPortal<S3>(PACKAGE);
@@ -74,8 +74,4 @@ export async function emptyBucket({
   } finally {
     client.destroy();
   }
-}
-
-function needsOthers(settings: JsonObject): boolean {
-  return OTHER_CREDENTIALS.some(key => settings[key] !== undefined);
 }

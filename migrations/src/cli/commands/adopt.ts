@@ -12,7 +12,6 @@ import { DEFAULT_TENANT_SLUG } from '../../schema/tables';
 import { describeNext, readNext } from '../../status/next';
 import {
   dryRunOption,
-  forceOption,
   noAdminGrantOption,
   option,
   parseSchema,
@@ -61,7 +60,8 @@ export const adopt: CommandDefinition = {
       'the schema of the stock catalog (default: where its tables are found)',
       parseSchema,
     ),
-    forceOption(
+    option(
+      '--force',
       'go on although entities of the tenant, which the catalog does not have, will be removed',
     ),
     yesOption,

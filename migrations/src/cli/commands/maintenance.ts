@@ -7,13 +7,7 @@ import { RETENTION_HOURS } from '../../schema/tables';
 import { readStatus } from '../../status/readStatus';
 import { formatThings } from '../../text';
 import { verify as runChecks } from '../../verify/verify';
-import {
-  dryRunOption,
-  forceOption,
-  option,
-  wholeNumber,
-  yesOption,
-} from '../options';
+import { dryRunOption, option, wholeNumber, yesOption } from '../options';
 import type { CommandDefinition, Invocation } from '../run';
 import { renderHeadline } from './status';
 
@@ -48,7 +42,7 @@ export const cleanup: CommandDefinition = {
   access: 'change',
   options: [
     dryRunOption,
-    forceOption(`do it within ${RETENTION_HOURS} hours of the swap`),
+    option('--force', `do it within ${RETENTION_HOURS} hours of the swap`),
   ],
   async run({ migration, report }) {
     const dropped = await dropOldTables(migration.context);
@@ -77,7 +71,8 @@ export const rollback: CommandDefinition = {
       'the phase to go back to, 0 to 5 (default: undo the last phase that has begun)',
       wholeNumber(0, 5, 'of a phase'),
     ),
-    forceOption(
+    option(
+      '--force',
       'go on although the application is connected, or rows of other tenants will be deleted',
     ),
     yesOption,
@@ -86,16 +81,11 @@ export const rollback: CommandDefinition = {
 };
 
 async function runRollback(invocation: Invocation): Promise<string> {
-  const { migration, options, settings, reporter, confirm } = invocation;
+  const { migration, options, settings, confirm } = invocation;
   const to = options.to as PhaseNumber | 0 | undefined;
   if (settings.force) {
     await confirm(await readLosses(migration, to));
   }
-  reporter.info(
-    to === undefined
-      ? 'Rolling back to the last safe point.'
-      : `Rolling back to phase ${to}.`,
-  );
   const undone = await goBack(migration, to);
   const status = await readStatus(migration);
   const stand = renderHeadline(status);

@@ -9,7 +9,7 @@ import {
   backupOption,
   baseUrlOption,
   dryRunOption,
-  forceOption,
+  option,
   noAdminGrantOption,
   tenantNameOption,
 } from '../options';
@@ -21,7 +21,7 @@ const OPTIONS: Partial<Record<PhaseNumber, Option[]>> = {
   2: [tenantNameOption],
   4: [
     noAdminGrantOption,
-    forceOption('go on although an old application is still connected'),
+    option('--force', 'go on although an old application is still connected'),
   ],
   6: [baseUrlOption],
 };
@@ -84,7 +84,7 @@ export const all: CommandDefinition = {
     noAdminGrantOption,
     backupOption,
     baseUrlOption,
-    forceOption('go on where one of the phases goes on with it'),
+    option('--force', 'go on where one of the phases goes on with it'),
   ],
   run: runAll,
 };

@@ -1,7 +1,6 @@
 import { renderFinding } from '../../checks/Rule';
 import type { Finding } from '../../checks/Rule';
 import { RefusedError } from '../../errors';
-import { operatorCommand } from '../../operatorCommand';
 import { runPreflight } from '../../preflight/runPreflight';
 import { readNext } from '../../status/next';
 import { formatThings } from '../../text';
@@ -34,13 +33,7 @@ export const preflight: CommandDefinition = {
           `${[...new Set(failures.map(({ check }) => check))].join(', ')}.`,
       );
     }
-    const phase = await migration.completedPhase();
-    const first = command === operatorCommand('phase1');
-    return `${
-      phase === 0
-        ? 'The migration can begin.'
-        : 'Nothing stands in the way of the migration.'
-    } Next: ${command ?? what}${first ? ' with the same options' : ''}.`;
+    return `Nothing stands in the way. Next: ${command ?? what}.`;
   },
 };
 

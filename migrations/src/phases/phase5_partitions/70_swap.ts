@@ -28,7 +28,7 @@ import {
 import { withLockRetries } from '../../session/lockRetries';
 import { waitForSnapshotsBeforeSwap } from './80_wait_for_old_snapshots';
 import { describeCopies } from '../../copy/TableCopy';
-import { addConstraint, dropIndexConcurrently } from '../../schema/changes';
+import { addConstraint, dropIndexStatement } from '../../schema/changes';
 
 const UNIQUE_INDEX = 'entities_tenant_entity_id_key';
 
@@ -202,5 +202,5 @@ export async function dropOldKeys(context: StepContext): Promise<void> {
       ],
     });
   }
-  await dropIndexConcurrently(context, UNIQUE_INDEX);
+  await context.executor.execute(dropIndexStatement(UNIQUE_INDEX));
 }

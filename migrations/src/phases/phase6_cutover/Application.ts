@@ -56,7 +56,9 @@ export class Application {
     const answer = await this.send('GET', LIST, {
       headers: { 'x-tenant-slug': tenant },
     });
-    if (isInvalidTenant(answer)) {
+    const body = answer.json as { error?: unknown } | undefined;
+    // Tenant resolution has found no active tenant (specification, Errors).
+    if (answer.status === 403 && body?.error === 'Invalid tenant') {
       return undefined;
     }
     assertSuccess(answer);
@@ -123,14 +125,6 @@ export function requireBaseUrl({ cutover }: MigrationSettings): string {
     );
   }
   return cutover.baseUrl;
-}
-
-/** Whether tenant resolution found no active tenant (specification, Errors). */
-function isInvalidTenant({ status, json }: Answer): boolean {
-  return (
-    status === 403 &&
-    (json as { error?: unknown } | undefined)?.error === 'Invalid tenant'
-  );
 }
 
 function assertSuccess({ request, status }: Answer): void {
