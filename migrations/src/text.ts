@@ -62,3 +62,8 @@ export function enumerate(things: string[], total = things.length): string {
 export function script(statements: string[]): string {
   return statements.map(statement => `${statement};`).join('\n');
 }
+
+/** Statements below the message of a refusal. */
+export function below(statements: string[]): string {
+  return [...new Set(statements)].map(each => `\n    ${each};`).join('');
+}

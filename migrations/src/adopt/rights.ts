@@ -4,6 +4,7 @@ import { RefusedError } from '../errors';
 import { ADMIN_ROLE } from '../roles';
 import { RESET_OWNER_ROLE, SET_OWNER_ROLE } from '../session/ownerRole';
 import { ADMIN_POLICY } from '../schema/policies';
+import { refuseWithoutRights } from '../schema/rights';
 import { DEFAULT_TENANT_ID } from '../schema/tables';
 import { escapeIdentifier } from '../sql';
 import { ENGINE_TABLES, engineTable } from './engine';
@@ -38,7 +39,11 @@ export async function asLogin<T>(
   }
   // Also in a dry run, which reads as the same role.
   await executor.read(RESET_OWNER_ROLE);
-  const result = await work();
+  const result = await work().catch(async error => {
+    // For a command that goes on. The error of a session that has ended comes first.
+    await executor.read(SET_OWNER_ROLE).catch(() => undefined);
+    throw error;
+  });
   await executor.read(SET_OWNER_ROLE);
   return result;
 }
@@ -71,38 +76,13 @@ export async function refuseOthersTables(
   { executor }: StepContext,
   engine: Engine,
 ): Promise<void> {
+  const { schema } = engine;
   const tables = await tablesWithoutTriggers(executor, engine);
-  const [other] = await asLogin({ executor }, () =>
-    executor.read<{
-      login: string;
-      table: string;
-      owner: string;
-      member: boolean;
-      inherit: string;
-    }>(
-      `select current_user as login, r.relname as table,
-            pg_get_userbyid(r.relowner) as owner,
-            pg_has_role(current_user, r.relowner, 'MEMBER') as member,
-            format(case when current_setting('server_version_num')::int >= 160000
-                     then 'grant %1$I to %2$I with inherit true' else 'alter role %2$I inherit' end,
-                   pg_get_userbyid(r.relowner), current_user) as inherit
-       from pg_class r join pg_namespace n on n.oid = r.relnamespace
-      where n.nspname = $1 and r.relname = any ($2)
-        and not pg_has_role(current_user, r.relowner, 'USAGE')
-      order by 2 limit 1`,
-      [engine.schema, tables],
-    ),
+  await asLogin({ executor }, () =>
+    refuseWithoutRights(executor, {
+      tables: tables.map(table => ({ schema, table, rights: ['own'] })),
+    }),
   );
-  if (other) {
-    const { login, table, owner, member, inherit } = other;
-    const advice = member
-      ? `The login is a member that does not inherit the rights: run\n${inherit};`
-      : `Connect as "${owner}", as a member of it, or as a superuser.`;
-    throw new RefusedError(
-      `The table ${table} of the catalog in the schema "${engine.schema}" belongs to ` +
-        `"${owner}", and the login "${login}" may not create triggers on it. ${advice}`,
-    );
-  }
 }
 
 /**

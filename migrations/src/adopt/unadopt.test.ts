@@ -290,7 +290,7 @@ describe.each(databases.eachSupportedId())('the way back on %s', id => {
     ).rejects.toMatchObject({
       exitCode: EXIT_CODES.refused,
       message: expect.stringMatching(
-        /may not drop what belongs to .*portal_admin/,
+        /the rights of portal_admin, which owns the table/,
       ),
     });
     expect(await objects()).toEqual(before);

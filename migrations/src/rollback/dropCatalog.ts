@@ -1,6 +1,8 @@
 import { cleanup } from '../cleanup/cleanup';
 import { ADOPTION_FUNCTIONS, bringAdoptionAlong } from '../adopt/functions';
+import { ENGINE_TABLES } from '../adopt/engine';
 import { asLogin } from '../adopt/rights';
+import { describeEngines } from '../adopt/status';
 import { unadoptAll } from '../adopt/unadopt';
 import { CHANGE_LOG } from '../copy/changeLog';
 import {
@@ -34,6 +36,7 @@ import {
 import { undoGrants } from '../schema/grants';
 import { existingTables } from '../schema/lookups';
 import { TENANT_REQUIRED } from '../schema/policies';
+import { refuseWithoutRights } from '../schema/rights';
 import { TENANT_TABLES } from '../schema/tables';
 import { escapeIdentifier } from '../sql';
 import { RESET_OWNER_ROLE } from '../session/ownerRole';
@@ -159,29 +162,20 @@ async function refuseOthersOwners(
   context: StepContext,
   schemas: string[],
 ): Promise<void> {
-  const found = await asLogin(context, () =>
-    context.executor.read<{ login: string; owner: string }>(
-      `select distinct quote_ident(current_user) as login, o.owner::regrole::text as owner from (
-         select relowner as owner from pg_class c join pg_namespace n on n.oid = c.relnamespace
-          where n.nspname = $3 and relname = any ($1)
-          union
-         select nspowner from pg_namespace where nspname = any ($2)
-          union
-         select c.relowner from pg_trigger t join pg_class c on c.oid = t.tgrelid
-           join pg_proc p on p.oid = t.tgfoid join pg_namespace n on n.oid = p.pronamespace
-          where n.nspname = $3 and starts_with(p.proname, 'adoption_on_')) o
-        where not pg_has_role(current_user, o.owner, 'USAGE') order by 2`,
-      [[...TABLES, ...bookkeepingTables], schemas, context.settings.schema],
-    ),
+  const { executor, settings } = context;
+  const { schema } = settings;
+  const own = (of: string, names: readonly string[]) =>
+    names.map(table => ({ schema: of, table, rights: ['own'] }));
+  const engines = await describeEngines(context);
+  await asLogin(context, () =>
+    refuseWithoutRights(executor, {
+      tables: [
+        ...own(schema, [...TABLES, ...bookkeepingTables]),
+        ...engines.flatMap(engine => own(engine.schema, ENGINE_TABLES)),
+      ],
+      schemas,
+    }),
   );
-  if (found.length > 0) {
-    const [{ login }] = found;
-    const owners = found.map(({ owner }) => owner).join(', ');
-    throw new RefusedError(
-      `The login ${login} may not drop what belongs to ${owners}. Connect as a superuser, or as a ` +
-        'login that inherits the rights of these roles.',
-    );
-  }
 }
 
 /** @throws {@link RefusedError} for objects of others in the schema that was created, and goes */

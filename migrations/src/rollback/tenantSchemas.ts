@@ -4,6 +4,7 @@ import type { StepContext } from '../engine/Step';
 import { RefusedError } from '../errors';
 import { refuseDependentsOfSchemas } from '../schema/dependents';
 import { columnExists } from '../schema/lookups';
+import { refuseWithoutRights } from '../schema/rights';
 import { escapeIdentifier } from '../sql';
 import { script } from '../text';
 
@@ -15,9 +16,8 @@ const SCHEMAS = `select nspname as name, substr(nspname, 8, 32) as id
   from pg_namespace where nspname ~ $1 order by 1`;
 
 // Ours have no policies.
-const REGISTRIES = `select format('%I.tenants', n.nspname) as tenants,
-       has_schema_privilege(n.oid, 'usage') and has_table_privilege(c.oid, 'select') as "isReadable",
-       format('grant usage on schema %1$I to %2$I; grant select on %1$I.tenants to %2$I', n.nspname, current_user) as "grant"
+const REGISTRIES = `select n.nspname as schema, c.relname as table, format('%I.tenants', n.nspname) as tenants,
+       has_schema_privilege(n.oid, 'usage') and has_table_privilege(c.oid, 'select') as "isReadable"
   from pg_class c
   join pg_namespace n on n.oid = c.relnamespace and n.nspname <> $1
   join pg_attribute a on a.attrelid = c.oid and a.attname = 'tenant_id' and a.atttypid = 'uuid'::regtype
@@ -25,63 +25,42 @@ const REGISTRIES = `select format('%I.tenants', n.nspname) as tenants,
  where c.relname = 'tenants' and c.relkind = 'r' and not row_security_active(c.oid)`;
 
 interface Registry {
-  /** Its table, as SQL. */
+  schema: string;
+  table: string;
+  /** The table as SQL. */
   tenants: string;
   isReadable: boolean;
-  grant: string;
 }
 
-/** The other registries in this database. */
-interface Others {
-  /**
-   * The registry of each tenant, by its id as the names of schemas have it: what engines and
-   * plugins keep for it is not this registry's.
-   */
-  tenants: Map<string, string>;
-  /** Those that the login may not read: their schemas are not its to drop. */
-  unreadable: Registry[];
-}
-
-async function readOthers({
-  executor,
-  settings,
-}: Pick<StepContext, 'executor' | 'settings'>): Promise<Others> {
+/**
+ * The other registries in this database that the login may read, by the ids of their tenants as the
+ * names of schemas have them: what engines and plugins keep for these is not this registry's.
+ *
+ * @param needsAll - for a command that finds the mockups of a tenant by its id
+ * @throws {@link RefusedError} for a registry that the login may not read, if it needs all
+ */
+export async function readTenantsOfOthers(
+  { executor, settings }: Pick<StepContext, 'executor' | 'settings'>,
+  needsAll: boolean,
+): Promise<Map<string, string>> {
   const tenants = new Map<string, string>();
   // The search path ignores a schema that the login may not use.
-  return asLogin({ executor }, async () => {
+  await asLogin({ executor }, async () => {
     const registries = await executor.read<Registry>(REGISTRIES, [
       settings.schema,
     ]);
+    if (needsAll) {
+      const rights = ['select'];
+      await refuseWithoutRights(executor, {
+        tables: registries.map(each => ({ ...each, rights })),
+      });
+    }
     for (const registry of registries.filter(each => each.isReadable)) {
       for (const id of await readTenantIds(executor, registry.tenants)) {
         tenants.set(id, registry.tenants);
       }
     }
-    return { tenants, unreadable: registries.filter(each => !each.isReadable) };
   });
-}
-
-/**
- * The registries of other tenants in this database, by the ids of these as the names of schemas
- * have them, for a command that finds the mockups of a tenant by its id.
- *
- * @throws {@link RefusedError} for a registry that the login may not read
- */
-export async function requireTenantsOfOthers(
-  context: Pick<StepContext, 'executor' | 'settings'>,
-): Promise<Map<string, string>> {
-  const { tenants, unreadable } = await readOthers(context);
-  if (unreadable.length > 0) {
-    throw new RefusedError(
-      `The login may not read ${unreadable
-        .map(each => each.tenants)
-        .join(
-          ', ',
-        )} in the same database, which may have a tenant with the same id. Connect as another login, or let the owner run:${unreadable
-        .map(each => `\n    ${each.grant};`)
-        .join('')}`,
-    );
-  }
   return tenants;
 }
 
@@ -93,7 +72,7 @@ export async function refuseSharedId(
   context: Pick<StepContext, 'executor' | 'settings'>,
   tenantId: string,
 ): Promise<void> {
-  const others = await requireTenantsOfOthers(context);
+  const others = await readTenantsOfOthers(context, true);
   const registry = others.get(tenantId.replaceAll('-', ''));
   if (registry) {
     throw new RefusedError(
@@ -106,7 +85,7 @@ export async function refuseSharedId(
 export async function readTenantSchemas(
   context: Pick<StepContext, 'executor' | 'settings'>,
 ): Promise<string[]> {
-  const { tenants: others } = await readOthers(context);
+  const others = await readTenantsOfOthers(context, false);
   const rows = await context.executor.read<{ name: string; id: string }>(
     SCHEMAS,
     [OWN],

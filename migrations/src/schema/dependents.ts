@@ -1,5 +1,6 @@
 import type { Executor } from '../engine/Executor';
 import { RefusedError } from '../errors';
+import { below } from '../text';
 import { archiveName, oldName, partitionedName } from './partitions';
 import { TENANT_TABLES } from './tables';
 
@@ -149,12 +150,11 @@ export async function refuseDependentsOfSchemas(
 function refuseFound(found: Dependent[]): void {
   if (found.length > 0) {
     const names = found.map(({ name }) => name).join('; ');
-    const statements = found.flatMap(({ statement }) => statement ?? []);
     throw new RefusedError(
       `These depend on tables that the command would drop or empty: ${names}. Drop them, and run ` +
-        `the command again.${statements
-          .map(each => `\n    ${each};`)
-          .join('')}`,
+        `the command again.${below(
+          found.flatMap(({ statement }) => statement ?? []),
+        )}`,
     );
   }
 }

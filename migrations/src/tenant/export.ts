@@ -15,11 +15,11 @@ import {
   FORMAT,
   FORMAT_VERSION,
   type Header,
-  requireFile,
 } from './archive';
-import { BEGIN_SNAPSHOT, inSnapshots, withPlaces } from './places';
-import type { Place, Portal } from './places';
+import { BEGIN_SNAPSHOT, inSnapshots } from './places';
+import type { Place } from './places';
 import { refuseHalfPurged } from './purge';
+import { refuseWithoutRightsOn } from './rights';
 import {
   type FoundSection,
   mockupSections,
@@ -51,17 +51,6 @@ const FIRST_BATCH = 10;
 // The rows that follow short ones may be long.
 const LARGEST_BATCH = 200;
 
-/** Writes a tenant of {@link exportFrom} to a file. */
-export async function exportTenant(
-  context: StepContext,
-  { portal, ...options }: { slug: string; file: string; portal: Portal },
-): Promise<ExportReport> {
-  await requireFile(options.file, 'written');
-  return withPlaces(context, portal, places =>
-    exportFrom(context, places, options),
-  );
-}
-
 /**
  * Writes everything of a tenant, deleted or not, to a file. Each database is read in one
  * snapshot and by cursors, so that the memory it needs does not grow with the tenant.
@@ -70,7 +59,7 @@ export async function exportTenant(
  * as an upgrade of the tenant's engine.
  *
  * @throws {@link RefusedError} if there is no such tenant, another registry has one of its id, or
- *   its purge was begun
+ *   its purge was begun, and where the login lacks rights
  * @throws {@link UsageError} if the file can't be written
  */
 export async function exportFrom(
@@ -81,6 +70,10 @@ export async function exportFrom(
   const tenant = await requireTenant(context, slugOrId);
   const { tenantId, slug } = tenant;
   await refuseSharedId(context, tenantId);
+  await refuseWithoutRightsOn(places, tenantId, {
+    own: ['select'],
+    mockups: ['select'],
+  });
   return inSharedSnapshots(context, places, tenant, async () => {
     await refuseHalfPurged(context, tenantId);
     const sources = await findSources(context, places, tenantId);

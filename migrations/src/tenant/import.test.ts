@@ -1,6 +1,5 @@
 import { ConfigReader } from '@backstage/config';
 import {
-  changeRole,
   createTestDatabases,
   waitUntil,
   withClient,
@@ -35,9 +34,12 @@ import { rollback } from '../rollback/rollback';
 import { HEX } from './__testUtils__/plugins';
 import {
   contentsOf,
+  createLogin,
   EVERY,
+  giveEngineTables,
   JSON_NULLS,
   linesOf,
+  obey,
   openTenantClones,
   pauseForLock,
   purgeTeam,
@@ -281,39 +283,63 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
   });
 
   it.each([
-    ['export', 'my-team', 'unread.gz'],
-    ['import', 'my-team.gz', '--slug', 'new'],
-    ['purge', 'my-team', '--yes'],
+    [
+      ['export', 'my-team', 'as-login.gz'],
+      [
+        'SELECT on plugins.mockup_comments, plugins.mockup_pages, plugins.mockup_ready_versions and ',
+      ],
+    ],
+    [
+      ['import', 'my-team.gz', '--replace', '--yes'],
+      [
+        'SELECT, INSERT, UPDATE, DELETE on plugins.mockup_comments, ',
+        `the rights of tenant_owner, which owns the table tenant_${HEX}.counters, `,
+      ],
+    ],
+    [['import', 'my-team.gz', '--slug', 'new'], ['CREATE on the database'], 3],
+    [
+      ['import', 'my-team.gz', '--slug', 'new', '--give-up'],
+      ['SELECT, DELETE on plugins.backstage_backend_tasks__tasks, '],
+    ],
   ])(
-    'refuse where the login may not read another registry: %s',
-    async (...args) => {
-      const name = await clones.clone(template);
-      const login = { user: 'registry_login', password: 'only-for-tests' };
-      await withClient({ ...connection, database: name }, async client => {
-        await changeRole(client, 'create role registry_login login');
-        await changeRole(
-          client,
-          `alter role registry_login password '${login.password}'`,
+    'name what the login lacks before anything is changed: %j',
+    async (args, rights, exitCodeThen = 0) => {
+      const name = await cloneInUse();
+      const database = { ...connection, database: name };
+      const login = await createLogin(database, 'tenant_login');
+      await obey(database, giveEngineTables('tenant_owner', 'tenant_login'));
+      const runAsLogin = () =>
+        runInProcess(
+          login,
+          'tenant',
+          ...args.map(each =>
+            each.endsWith('.gz') ? join(folder, each) : each,
+          ),
         );
-        await changeRole(client, 'grant portal_admin to registry_login');
-        await client.query(
-          `create schema other_portal;
-           create table other_portal.tenants (tenant_id uuid, tenant_slug text);
-           insert into other_portal.tenants values ('${TEAM}', 'my-team')`,
-        );
-      });
-      const { exitCode, stderr } = await runInProcess(
-        { ...connection, ...login, database: name },
-        'tenant',
-        ...args.map(each => (each.endsWith('.gz') ? join(folder, each) : each)),
+      const before = await clones.describe(name);
+      // Another registry, which may have a tenant with the same id.
+      await query(
+        name,
+        `create schema other_portal;
+       create table other_portal.tenants (tenant_id uuid, tenant_slug text)`,
       );
-      expect(stderr).toContain(
-        'The login may not read other_portal.tenants in the same database',
+      let refused = await runAsLogin();
+      expect(refused.stderr).toContain(
+        `In the database "${name}" the login "tenant_login" lacks SELECT on other_portal.tenants`,
       );
-      expect(stderr).toContain(
-        '\n    grant usage on schema other_portal to registry_login; grant select on other_portal.tenants to registry_login;',
-      );
-      expect(exitCode).toBe(3);
+      let told = '';
+      while (refused.stderr.includes(' lacks ')) {
+        told += refused.stderr;
+        expect(refused.exitCode).toBe(3);
+        await expect(clones.describe(name)).resolves.toEqual(before);
+        await obey(database, refused.stderr);
+        refused = await runAsLogin();
+      }
+      for (const right of rights) {
+        expect(told).toContain(right);
+      }
+      // Without the package that made the tables of the tests, those of a new tenant can't be made.
+      expect(refused.exitCode).toBe(exitCodeThen);
     },
   );
 

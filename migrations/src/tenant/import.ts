@@ -5,10 +5,7 @@ import type { Executor } from '../engine/Executor';
 import type { StepContext } from '../engine/Step';
 import { RefusedError } from '../errors';
 import { operatorCommand } from '../operatorCommand';
-import {
-  refuseSharedId,
-  requireTenantsOfOthers,
-} from '../rollback/tenantSchemas';
+import { readTenantsOfOthers, refuseSharedId } from '../rollback/tenantSchemas';
 import { DEFAULT_TENANT_ID, RETIRED_TABLE } from '../schema/tables';
 import { escapeIdentifier } from '../sql';
 import { type Footer, type Header, readArchive, requireFile } from './archive';
@@ -18,6 +15,7 @@ import type { Place, Portal } from './places';
 import { digestOf, refuseHalfPurged, removeLeftovers } from './purge';
 import { allowWrites } from './refusedWrites';
 import type { Target } from './rewrite';
+import { refuseWithoutRightsOn } from './rights';
 import {
   isKnown,
   isOwnSchema,
@@ -78,6 +76,7 @@ export async function importTenant(
     ),
   };
   await withPlaces(context, portal, async places => {
+    await refuseUnfillable(places, partsOf(header), target.tenantId);
     const parts: PartPlace[] = [];
     for (const part of new Set(header.sections.map(each => each.part))) {
       const { executor, schema } = await whereIs(context, places, part, target);
@@ -185,6 +184,19 @@ export async function removeMarks(
   }
 }
 
+/** @throws {@link RefusedError} where the login lacks rights to make or fill the tables of a tenant */
+export function refuseUnfillable(
+  places: Place[],
+  parts: string[],
+  tenantId: string,
+): Promise<void> {
+  return refuseWithoutRightsOn(places, tenantId, {
+    own: ['own', 'select', 'trigger'],
+    mockups: ['select', 'insert', 'update', 'delete'],
+    makes: parts,
+  });
+}
+
 /**
  * Makes the tables of an engine and of instances.
  *
@@ -271,7 +283,7 @@ async function chooseId(
     'select from tenants where tenant_id = $1',
     [id],
   );
-  const others = await requireTenantsOfOthers(context);
+  const others = await readTenantsOfOthers(context, true);
   return registered.length > 0 || others.has(id.replaceAll('-', ''))
     ? uuidOf(`${sha256} ${slug}`)
     : id;

@@ -1,6 +1,6 @@
 import { createTestDatabases, withClient } from '@internal/postgres/testUtils';
 import { execFileSync } from 'node:child_process';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ClientConfig } from 'pg';
@@ -10,14 +10,18 @@ import {
   urlEnvironment,
   urlOf,
 } from '../cli/__testUtils__/runCli';
+import { migrateTo } from '../migrateTo';
 import { OTHER, TEAM } from '../partitions/__testUtils__/tenants';
 import { type Reporter, silentReporter } from '../Reporter';
 import type { Clones } from '../resumption/__testUtils__/Clones';
-import { HEX } from './__testUtils__/plugins';
+import { HEX, PLUGIN_TABLES, tablesIn } from './__testUtils__/plugins';
 import {
   contentsOf,
+  createLogin,
   EVERY,
+  giveEngineTables,
   JSON_NULLS,
+  obey,
   openTenantClones,
   purgeTeam,
   READ_JSON_NULLS,
@@ -495,6 +499,104 @@ describe.each(databases.eachSupportedId())('the move of a tenant on %s', id => {
     );
     expect(stderr).toContain(message);
     expect(exitCode).toBe(2);
+  });
+
+  const DELETED = `update tenancy.tenants set deleted_at = now() where tenant_id = '${TEAM}'`;
+
+  it('names what the login lacks here, and then there, before it begins', async () => {
+    const from = await clones.clone(full);
+    const to = await clones.clone(full);
+    await query(to, DELETED);
+    const login = await createLogin(connection, 'move_login');
+    await obey(
+      { ...connection, database: to },
+      giveEngineTables('move_owner', 'move_login'),
+    );
+    const moveAsLogin = () =>
+      runInProcess(
+        { ...login, database: from },
+        ...['tenant', 'move', 'my-team'],
+        ...['--to-url', urlOf({ ...login, database: to })],
+      );
+    for (const [database, right] of [
+      [
+        from,
+        'SELECT, DELETE, TRIGGER on plugins.mockup_comments, plugins.mockup_pages, ',
+      ],
+      [
+        to,
+        `the rights of move_owner, which owns the table tenant_${HEX}.counters, `,
+      ],
+      // With those rights it is known what the owner lacks.
+      [to, `CREATE on the schema tenant_${HEX}`],
+    ]) {
+      const { exitCode, stderr } = await moveAsLogin();
+      expect(stderr).toContain(
+        `In the database "${database}" the login "move_login" lacks`,
+      );
+      expect(stderr).toContain(right);
+      expect(exitCode).toBe(3);
+      await obey({ ...connection, database }, stderr);
+    }
+    await expect(moveAsLogin()).resolves.toMatchObject({ exitCode: 0 });
+    expect(await isActive(to)).toBe(true);
+  });
+
+  it('brings it to the schema that the configuration of the destination names', async () => {
+    const from = await clones.clone(full);
+    const to = await databases.create(id);
+    const schema = 'elsewhere';
+    await migrateTo(5, { connection: to, schema, createTables: true });
+    const own = `tenant_${HEX}`;
+    await withClient(to, client =>
+      client.query(
+        `${PLUGIN_TABLES}; ${tablesIn(own)}; ${chainIn(own)};
+         create schema "${own}_user-settings";
+         alter table elsewhere.relations add weight numeric(6, 2), add noted_at timestamptz;
+         alter table elsewhere.refresh_state add attempts int`,
+      ),
+    );
+    const file = join(folder, 'elsewhere.yaml');
+    const { host, port, user, password, database } = to;
+    await writeFile(
+      file,
+      JSON.stringify({
+        tenancy: { schema },
+        backend: {
+          database: {
+            client: 'pg',
+            pluginDivisionMode: 'schema',
+            connection: { host, port, user, password, database },
+          },
+        },
+      }),
+    );
+    const { exitCode, stderr } = await runInProcess(
+      { ...connection, database: from },
+      ...['tenant', 'move', 'my-team', '--to-config', file],
+    );
+    expect(stderr).not.toContain('Error');
+    expect(exitCode).toBe(0);
+    const count = (of: string) =>
+      `select count(*) from ${of}.entities where tenant_id = '${TEAM}'`;
+    await expect(query(to.database!, count(schema))).resolves.toEqual(
+      await query(from, count('tenancy')),
+    );
+  });
+
+  it('refuses a destination with a database of this deployment', async () => {
+    const { from, to } = await pair();
+    await expect(
+      runInProcess(
+        { ...connection, database: from },
+        ...['tenant', 'move', 'my-team', '--database', full],
+        ...['--to-url', urlOf({ ...connection, database: to })],
+      ),
+    ).resolves.toMatchObject({
+      exitCode: 3,
+      stderr: expect.stringContaining(`"${full}" is one of both deployments.`),
+    });
+    expect(await isActive(from)).toBe(true);
   });
 
   it('names the database that lacks tables of this version', async () => {

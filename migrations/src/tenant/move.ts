@@ -10,7 +10,12 @@ import { actAsOwner } from '../session/ownerRole';
 import { escapeLiteral } from '../sql';
 import { copyDifference } from './copyDifference';
 import { migrationsOf } from './export';
-import { makeMissingTables, removeMarks, RETIRED_OF_ANOTHER } from './import';
+import {
+  makeMissingTables,
+  refuseUnfillable,
+  removeMarks,
+  RETIRED_OF_ANOTHER,
+} from './import';
 import { requireTable } from './loadParts';
 import { announce, fillOwnTables } from './partTables';
 import {
@@ -28,6 +33,7 @@ import {
   refuseWrites,
 } from './refusedWrites';
 import type { Target } from './rewrite';
+import { refuseWithoutRightsOn } from './rights';
 import {
   type FoundSection,
   isOwnSchema,
@@ -355,7 +361,8 @@ class Move {
  * the tenant is in use here; between the last two statements it is in use nowhere.
  *
  * @returns for how many milliseconds it was read-only; nothing where it was moved before
- * @throws {@link RefusedError} if the tenant is in use there, or its slug is another one's
+ * @throws {@link RefusedError} if the tenant is in use there, its slug is another one's, a database
+ *   is one of both deployments, or the login lacks rights
  * @throws {@link VerificationError} if its rows there are not those that it has here
  */
 export async function moveToDeployment(
@@ -380,10 +387,19 @@ export async function moveToDeployment(
     withPlaces(to.context, to.portal, async there => {
       const from = { context, places: here };
       const into = { context: to.context, places: there };
-      await refuseOtherEncoding([...here, ...there]);
+      refuseDatabases(here, there);
+      // As for an export, and for the triggers that refuse writes.
+      const rights = ['select', 'delete', 'trigger'];
+      await refuseWithoutRightsOn(here, tenantId, {
+        own: rights,
+        mockups: rights,
+        makes: [],
+      });
+      const parts = await ownParts(from, tenantId);
+      await refuseUnfillable(there, parts, tenantId);
       const move = new Move(from, into, target);
       await move.begin();
-      await makeMissingTables(there, await ownParts(from, tenantId), {
+      await makeMissingTables(there, parts, {
         makeTables,
         migrations: await migrationsOf(here, tenantId),
         replace: true,
@@ -437,15 +453,19 @@ async function isMovable(
   return true;
 }
 
-/** Rows are compared by checksums, for which jsonb has keys in the order of their bytes. */
-async function refuseOtherEncoding(places: Place[]): Promise<void> {
-  const encodings = new Set<string>();
-  for (const { executor } of places) {
-    const [{ encoding }] = await executor.read<{ encoding: string }>(
-      'select getdatabaseencoding() as encoding',
+/** @throws {@link RefusedError} for databases between which no tenant can be moved */
+function refuseDatabases(here: Place[], there: Place[]): void {
+  // The purge that follows would take the tenant from there as well.
+  const both = here.find(({ server }) =>
+    there.some(each => each.server === server),
+  );
+  if (both) {
+    throw new RefusedError(
+      `The database "${both.database}" is one of both deployments. Give each a configuration with databases of its own (--config, --to-config).`,
     );
-    encodings.add(encoding);
   }
+  // Rows are compared by checksums, for which jsonb has keys in the order of their bytes.
+  const encodings = new Set([...here, ...there].map(each => each.encoding));
   if (encodings.size > 1) {
     throw new RefusedError(
       `The databases have different encodings: ${[...encodings].join(

@@ -21,6 +21,9 @@ export interface Portal {
 export interface Place {
   /** Its name, for reports. */
   database: string;
+  /** Tells the database from those of other servers. */
+  server: string;
+  encoding: string;
   connection: ClientConfig;
   /** Those that have it, as far as the configuration tells. */
   plugins: string[];
@@ -43,16 +46,16 @@ export async function withPlaces<T>(
   const add = async (connection: ClientConfig, plugins: string[] = []) => {
     const session = await context.openSession(connection);
     sessions.push(session);
-    const [{ database, server }] = await session.query<{
-      database: string;
-      server: string;
-    }>(
+    const [found] = await session.query<
+      Pick<Place, 'database' | 'server' | 'encoding'>
+    >(
       // Without the address, of which a server may have several.
-      `select current_database() as database,
+      `select current_database() as database, getdatabaseencoding() as encoding,
               current_database() || ' ' || pg_postmaster_start_time() as server`,
     );
+    const { server } = found;
     const place = known.get(server) ?? {
-      database,
+      ...found,
       connection,
       plugins: [],
       executor: executorOf(session, context.settings, context.reporter),

@@ -24,11 +24,10 @@ import { documentsOf, removeFolder } from './documents';
 import { emptyBucket } from './emptyBucket';
 import { withPlaces } from './places';
 import type { Place, Portal } from './places';
-import { allowWrites, functionOf } from './refusedWrites';
+import { allowWrites } from './refusedWrites';
 import { refuseReferringRows } from './referringRows';
-import { refuseWithoutRights } from './removalRights';
+import { refuseWithoutRightsOn } from './rights';
 import {
-  type FoundSection,
   mockupSections,
   ofTenant,
   registrySections,
@@ -36,6 +35,9 @@ import {
 } from './sections';
 import { searchTraces } from './traces';
 import type { Trace, Traces } from './traces';
+
+/** The rights to what goes. */
+const REMOVED = ['select', 'delete'];
 
 /** The tenant that goes. */
 interface Subject {
@@ -130,13 +132,21 @@ export async function refuseHalfPurged(
   }
 }
 
-/** Removes what an interrupted import has left. The registry does not have its id yet. */
+/**
+ * Removes what an interrupted import has left. The registry does not have its id yet.
+ *
+ * @throws {@link RefusedError} for what the login may not remove
+ */
 export async function removeLeftovers(
   context: StepContext,
   places: Place[],
   tenantId: string,
 ): Promise<void> {
   const report = emptyReport(tenantId);
+  await refuseWithoutRightsOn(places, tenantId, {
+    mockups: REMOVED,
+    removes: [[TASKS, 'id']],
+  });
   for (const place of places) {
     await dropOwnSchemas(place, tenantId, report);
     await deleteElsewhere(context, place, tenantId, report);
@@ -213,17 +223,14 @@ async function refuseUnremovable(
   places: Place[],
   { tenantId, slug }: Subject,
 ): Promise<void> {
+  await refuseWithoutRightsOn(places, tenantId, {
+    mockups: REMOVED,
+    removes: [[TASKS, 'id'], ...PEOPLE_TABLES],
+  });
   for (const place of places) {
     const schemas = await findTenantSchemas(place.executor, tenantId);
-    const mockups = await mockupSections(place.executor, true);
-    const tables: Pick<FoundSection, 'schema' | 'table'>[] = [...mockups];
-    for (const [table, column] of [[TASKS, 'id'], ...PEOPLE_TABLES]) {
-      const found = await sharedSchemas(place.executor, table, column);
-      tables.push(...found.map(schema => ({ schema, table })));
-    }
-    const functionName = functionOf(tenantId);
-    await refuseWithoutRights(place, { tables, schemas, functionName });
     await refuseDependentsOfSchemas(place.executor, schemas);
+    const mockups = await mockupSections(place.executor, true);
     const registry =
       place === places[0]
         ? await registrySections(executor, settings.schema, true)

@@ -1,11 +1,12 @@
 import { RefusedError } from '../errors';
-import { enumerate, formatThings } from '../text';
+import { refuseWithoutRights } from '../schema/rights';
+import { below, formatThings } from '../text';
 import type { Place } from './places';
 import type { FoundSection } from './sections';
 
 // Foreign keys of other tables that keep rows of these from being deleted, which of the rows there
-// refer to the tenant, `r` and `t`, and what the login lacks to read them. A key with tenant_id says
-// so by itself, which takes no right to our rows.
+// refer to the tenant, `r` and `t`. A key with tenant_id says so by itself, which takes no right to
+// our rows.
 const KEYS = `
   with ours as (
     select c.oid from unnest($1::text[], $2::text[]) t (nspname, relname)
@@ -22,15 +23,12 @@ const KEYS = `
            then string_agg(format('r.%I = %L', r.attname, $3::text), '') filter (where t.attname = 'tenant_id')
            else format('exists (select from %s t where t.tenant_id = %L and %s)', k.referred, $3::text,
                        string_agg(format('r.%I = t.%I', r.attname, t.attname), ' and ')) end as where,
-         array_remove(array[
-           case when not has_schema_privilege(k.connamespace, 'usage')
-                then format('grant usage on schema %s to %I', k.connamespace::regnamespace, current_user) end,
-           case when not has_table_privilege(k.conrelid, 'select')
-                then format('grant select on %s to %I', k.referring, current_user) end], null) as grants
-    from keys k cross join unnest(k.conkey, k.confkey) each (column_of, column_to)
+         n.nspname as schema, c.relname as name
+    from keys k join pg_class c on c.oid = k.conrelid join pg_namespace n on n.oid = c.relnamespace
+    cross join unnest(k.conkey, k.confkey) each (column_of, column_to)
     join pg_attribute r on r.attrelid = k.conrelid and r.attnum = each.column_of
     join pg_attribute t on t.attrelid = k.confrelid and t.attnum = each.column_to
-   group by k.oid, k.connamespace, k.conrelid, k.referring, k.referred order by 1`;
+   group by k.oid, n.nspname, c.relname, k.referring, k.referred order by 1`;
 
 /**
  * Refuses rows of others that keep rows of the tenant from being deleted.
@@ -46,24 +44,17 @@ export async function refuseReferringRows(
   const keys = await executor.read<{
     table: string;
     where: string;
-    grants: string[];
+    schema: string;
+    name: string;
   }>(KEYS, [
     tables.map(({ schema }) => schema),
     tables.map(({ table }) => table),
     tenantId,
   ]);
-  const hidden = keys.filter(({ grants }) => grants.length > 0);
-  if (hidden.length > 0) {
-    throw new RefusedError(
-      `Rows of ${enumerate([
-        ...new Set(hidden.map(({ table }) => table)),
-      ])} may refer to the tenant, and the login may not read them. Connect as a superuser, or let one run this:${[
-        ...new Set(hidden.flatMap(({ grants }) => grants)),
-      ]
-        .map(each => `\n    ${each};`)
-        .join('')}`,
-    );
-  }
+  const rights = ['select'];
+  await refuseWithoutRights(executor, {
+    tables: keys.map(({ schema, name: table }) => ({ schema, table, rights })),
+  });
   const names: string[] = [];
   const statements: string[] = [];
   for (const { table, where } of keys) {
@@ -72,14 +63,14 @@ export async function refuseReferringRows(
     );
     if (rows > 0) {
       names.push(`${table} (${formatThings(rows, 'row')})`);
-      statements.push(`\n    delete from ${table} r where ${where};`);
+      statements.push(`delete from ${table} r where ${where}`);
     }
   }
   if (names.length > 0) {
     throw new RefusedError(
       `Rows of yours refer to the tenant: ${names.join(
         ', ',
-      )}. Delete them, and run the command again.${statements.join('')}`,
+      )}. Delete them, and run the command again.${below(statements)}`,
     );
   }
 }

@@ -1,12 +1,14 @@
 import { requireTenant } from '../../adopt/engine';
 import { OtherOperatorError, UsageError } from '../../errors';
-import { exportTenant } from '../../tenant/export';
+import { requireFile } from '../../tenant/archive';
+import { exportFrom } from '../../tenant/export';
 import { exportAll } from '../../tenant/exportAll';
 import { giveUpImport, importTenant } from '../../tenant/import';
 import { makeTablesOf } from '../../tenant/tables';
 import { formatCount, formatThings } from '../../text';
 import { purgeTenant } from '../../tenant/purge';
 import type { PurgeReport } from '../../tenant/purge';
+import { withPlaces } from '../../tenant/places';
 import type { Portal } from '../../tenant/places';
 import { operatorCommand } from '../../operatorCommand';
 import { explainConnect } from '../../session/explainConnect';
@@ -57,11 +59,13 @@ export const exportCommand: CommandDefinition = {
       );
     }
     await migration.requireProductTables();
-    const { tenantId, rows } = await exportTenant(migration.context, {
-      slug,
-      file,
-      portal: portalOf(invocation),
-    });
+    const { context } = migration;
+    await requireFile(file, 'written');
+    const { tenantId, rows } = await withPlaces(
+      context,
+      portalOf(invocation),
+      places => exportFrom(context, places, { slug, file }),
+    );
     invocation.report({ tenantId, file, rows });
     return `The tenant "${slug}" is in ${file}: ${formatRows(rows)}.`;
   },
@@ -172,7 +176,13 @@ tables. Stop the command at any time, and run it again.`,
       throw explainConnect(fault, config);
     }
     const readOnlyMs = await withMigration(
-      { ...settings, connection: config, reporter },
+      {
+        ...settings,
+        schema:
+          backstage?.getOptionalString('tenancy.schema') ?? options.schema,
+        connection: config,
+        reporter,
+      },
       { command: 'tenant move', mode: 'change' },
       async destination => {
         await destination.requireProductTables();
@@ -183,7 +193,7 @@ tables. Stop the command at any time, and run it again.`,
             context: destination.context,
             portal: { config: backstage, databases: options.database },
           },
-          makeTables: makeTablesOf(settings.schema),
+          makeTables: makeTablesOf(destination.context.settings.schema),
         });
       },
     ).catch(error => {
@@ -271,31 +281,21 @@ function renderPurge(
   { rows, schemas, folders, elsewhere, unread }: PurgeReport,
   isPortal: boolean,
 ): string {
-  const section = (title: string, lines: string[]) =>
-    lines.length > 0 ? [title, ...lines] : [];
+  const counts = Object.entries(rows).map(
+    ([table, count]) => `${table}: ${formatCount(count)}`,
+  );
+  const places = unread.map(({ database, place }) => `${database} ${place}`);
+  const sections: [title: string, lines: string[]][] = [
+    ['Rows:', counts],
+    ['Schemas:', schemas],
+    ['Documents:', folders],
+    ['Remove the documents with:', elsewhere],
+    ['The login may not read these, which were not searched:', places],
+  ];
   return [
-    ...section(
-      'Rows:',
-      Object.entries(rows).map(
-        ([table, count]) => `- ${table}: ${formatCount(count)}`,
-      ),
-    ),
-    ...section(
-      'Schemas:',
-      schemas.map(name => `- ${name}`),
-    ),
-    ...section(
-      'Documents:',
-      folders.map(path => `- ${path}`),
-    ),
-    ...section(
-      'Remove the documents with:',
-      elsewhere.map(command => `- ${command}`),
-    ),
-    ...section(
-      'The login may not read these, which were not searched:',
-      unread.map(({ database, place }) => `- ${database} ${place}`),
-    ),
+    ...sections
+      .filter(([, lines]) => lines.length > 0)
+      .flatMap(([title, lines]) => [title, ...lines.map(each => `- ${each}`)]),
     `Nothing is left of the tenant "${slug}"${
       isPortal ? '' : ' in the databases that were searched'
     }. Its slug stays taken, and backups keep what they have.`,

@@ -25,8 +25,8 @@ export function tablesIn(schema: string): string {
   alter table "${schema}".states enable always trigger note`;
 }
 
-/** What plugins keep: tables of all tenants, and schemas of one. */
-export const PLUGINS = `
+/** The tables of plugins, which all tenants share. */
+export const PLUGIN_TABLES = `
   create schema plugins;
   create table plugins.mockups (
     id uuid primary key default gen_random_uuid(), tenant_id uuid, owner text);
@@ -50,8 +50,10 @@ export const PLUGINS = `
     for each row execute function plugins.to_trash();
   create table plugins.user_info (user_entity_ref text primary key, claims text);
   create table plugins.backstage_backend_tasks__tasks (id text primary key);
-  create table plugins.notes (text text, ids uuid[], more jsonb);
+  create table plugins.notes (text text, ids uuid[], more jsonb)`;
 
+/** What plugins keep: tables of all tenants, and schemas of one. */
+export const PLUGINS = `${PLUGIN_TABLES};
   insert into plugins.mockups (tenant_id, owner)
   select t::uuid, 'user:my-team/ann'
     from unnest(array['${TEAM}', '${OTHER}']) t, generate_series(1, 3);

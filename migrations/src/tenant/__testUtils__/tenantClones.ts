@@ -2,9 +2,11 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import {
+  changeRole,
   type TestDatabaseId,
   type TestDatabases,
   waitUntil,
+  withClient,
 } from '@internal/postgres/testUtils';
 import { Client } from 'pg';
 import type { ClientConfig } from 'pg';
@@ -135,3 +137,36 @@ export function pauseForLock(clones: Clones, name: string): Promise<unknown> {
     return pauses.length;
   });
 }
+
+/** A login that may act as portal_admin, and has no right of its own. */
+export async function createLogin(
+  connection: ClientConfig,
+  user: string,
+): Promise<ClientConfig> {
+  const password = 'only-for-tests';
+  await obey(
+    connection,
+    `    create role ${user} login;
+    alter role ${user} nobypassrls password '${password}';
+    grant portal_admin to ${user};`,
+  );
+  return { ...connection, user, password };
+}
+
+/** Runs the statements that a refusal gives. */
+export async function obey(
+  connection: ClientConfig,
+  refusal: string,
+): Promise<void> {
+  await withClient(connection, async client => {
+    for (const statement of refusal.match(/^ {4}.*;$/gm) ?? []) {
+      await changeRole(client, statement);
+    }
+  });
+}
+
+/** Gives the tables of the engine another owner, whose rights a login lacks. */
+export const giveEngineTables = (owner: string, login: string) => `
+    create role ${owner};
+    revoke ${owner} from ${login};
+    do 'declare name text; begin for name in select format(''%I.%I'', schemaname, tablename) from pg_tables where schemaname = ''tenant_${HEX}'' loop execute ''alter table '' || name || '' owner to ${owner}''; end loop; end';`;
