@@ -12,7 +12,7 @@ const UNDEFINED = new Set(['42703', '42P01']);
  *
  * @param action - what failed, such as a route
  * @param request - of the caller; without one, no missing column is their mistake
- * @internal
+ * @public
  */
 export function refusedValue(
   { code = '', message }: { code?: string; message: string },
