@@ -37,8 +37,8 @@ export const mutationChecks: MutationCheck[] = [
   {
     name: 'the policy',
     file: `${MIGRATIONS}/schema/policies.ts`,
-    find: 'return `tenant_id = ${currentTenant(policyFor)}`;',
-    replace: 'return `${currentTenant(policyFor)} is not null`;',
+    find: 'const condition = `tenant_id = ${currentTenant(policyFor)}`;',
+    replace: 'const condition = `${currentTenant(policyFor)} is not null`;',
     also: untried,
     test: `${NODE}/database/isolation.test.ts`,
   },
