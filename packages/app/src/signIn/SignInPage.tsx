@@ -95,7 +95,6 @@ export function SignInPage({
     >
       <div style={{ width: '100%', maxWidth: '26rem' }}>
         <Main>
-          {' '}
           <Card>
             <CardBody>
               <Flex direction="column" gap="4" p="2">
@@ -139,7 +138,7 @@ export function SignInPage({
               </Flex>
             </CardBody>
           </Card>
-        </Main>{' '}
+        </Main>
       </div>
     </Flex>
   );
