@@ -17,6 +17,16 @@ const OWN_ENTITIES = 100;
 /** How many failures are kept with their messages. */
 const MESSAGES = 10;
 
+/** Has PostgreSQL report to a login how long it waited for a lock, if that is at least this long. */
+export const REPORTED_FROM_MS = 20;
+export const REPORT_LOCK_WAITS = [
+  'log_lock_waits = on',
+  'client_min_messages = log',
+  // A shorter one would abort a writer before the migration gives up its locks in a deadlock.
+  `deadlock_timeout = ${REPORTED_FROM_MS}`,
+];
+const LOCK_WAIT = /acquired \w+ on relation .* after ([\d.]+) ms/;
+
 /** The version of the application that writes: the old one knows no tenants. */
 export type Application = 'old' | 'new';
 
@@ -38,8 +48,8 @@ const BEGIN: Record<Application, Statement[]> = {
 
 /**
  * Four connections that write one small transaction after the other, each to entities of its
- * own: they wait for the migration alone. A wait is the time up to the COMMIT, which waits for no
- * lock.
+ * own: they wait for the locks of the migration alone. A wait is the time up to the COMMIT, which
+ * waits for no lock.
  */
 export class Writers {
   readonly failures: string[] = [];
@@ -47,7 +57,7 @@ export class Writers {
   #current = createStage('nothing');
   #application: Application = 'old';
   #isOver = false;
-  #longestWait = 0;
+  #longestLockWait = 0;
   readonly #work: Promise<unknown>;
 
   static async start(database: Database, stage: string): Promise<Writers> {
@@ -87,13 +97,16 @@ export class Writers {
     this.#application = application;
   }
 
-  forgetWaits(): void {
-    this.#longestWait = 0;
+  forgetLockWaits(): void {
+    this.#longestLockWait = 0;
   }
 
-  /** Of the writes that have ended since {@link Writers.forgetWaits}, in milliseconds. */
-  get longestWait(): number {
-    return this.#longestWait;
+  /**
+   * How long PostgreSQL had a write wait for locks of tables, in milliseconds, since {@link
+   * Writers.forgetLockWaits}; zero if less than {@link REPORTED_FROM_MS} for each.
+   */
+  get longestLockWait(): number {
+    return this.#longestLockWait;
   }
 
   get failed(): number {
@@ -116,8 +129,14 @@ export class Writers {
         database: this.database.name,
         options: `-c search_path=${SCHEMA}`,
       });
+      let lockWait = 0;
+      client.on('notice', ({ message = '' }) => {
+        lockWait += Number(LOCK_WAIT.exec(message)?.[1] ?? 0);
+        this.#longestLockWait = Math.max(this.#longestLockWait, lockWait);
+      });
       await client.connect();
       while (!this.#isOver && application === this.#application) {
+        lockWait = 0;
         await this.#write(client, changes.next().value, application);
         await pause(1);
       }
@@ -152,7 +171,6 @@ export class Writers {
     for (const stage of new Set([began, this.#current])) {
       recordMs(stage.waits, wait);
     }
-    this.#longestWait = Math.max(this.#longestWait, wait);
   }
 }
 

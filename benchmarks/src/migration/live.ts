@@ -11,13 +11,13 @@ import { percentileOf } from '../harness/load';
 import { verdictOf } from '../harness/report';
 import type { Size } from './catalog';
 import { type Command, operate } from './operate';
-import { Writers } from './Writers';
+import { REPORT_LOCK_WAITS, REPORTED_FROM_MS, Writers } from './Writers';
 
 const SWAP_TARGET_MS = 50;
 
 /** The migration of one database, and what it did to the writers. */
 class Course {
-  /** The longest wait of each swap and each of its rollbacks, in milliseconds. */
+  /** How long each swap and each of its rollbacks blocked a write at most, in milliseconds. */
   readonly longest: number[] = [];
   /** Of each command, by its name. */
   readonly seconds = new Map<string, number>();
@@ -36,6 +36,7 @@ class Course {
     await this.#run('phase 3', { phase: 3 });
     await runStatements(database, [
       `alter role ${APP_LOGIN} password '${PASSWORD}'`,
+      ...REPORT_LOCK_WAITS.map(each => `alter role ${APP_LOGIN} set ${each}`),
     ]);
     writers.deploy('new');
     await this.#run('phase 4', { phase: 4 });
@@ -61,11 +62,11 @@ class Course {
     this.seconds.set(name, (performance.now() - start) / 1000);
   }
 
-  /** Finds the longest wait from the moment on at which a command asks for the locks. */
+  /** Finds the longest lock wait from the moment on at which a command asks for the locks. */
   async #swap(name: string, command: Command): Promise<void> {
-    await this.#run(name, command, () => this.writers.forgetWaits());
-    const wait = this.writers.longestWait;
-    this.context.progress(`${name}: a write waited at most ${ms(wait)} ms`);
+    await this.#run(name, command, () => this.writers.forgetLockWaits());
+    const wait = this.writers.longestLockWait;
+    this.context.progress(`${name}: ${blocked(wait)}`);
     this.longest.push(wait);
   }
 }
@@ -92,8 +93,9 @@ export async function migrateLive(
     return {
       figures: [waitTable(writers, seconds)],
       notes: [
-        `Longest waits of ${longest.length} swaps and rollbacks: ` +
-          `${longest.map(ms).join(', ')} ms; p99 ${ms(p99)} ms, ` +
+        `${longest.length} swaps and rollbacks: ${longest
+          .map(blocked)
+          .join(', ')}; p99 ${ms(p99)} ms, ` +
           `target ≤ ${SWAP_TARGET_MS} ms: ${verdictOf(isMet)}`,
         `This process itself was late by at most ${ms(
           lateness.max / 1e6,
@@ -130,6 +132,12 @@ function waitTable(
 function nearestRank(values: number[], share: number): number {
   const sorted = values.toSorted((a, b) => a - b);
   return sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)];
+}
+
+function blocked(wait: number): string {
+  return wait > 0
+    ? `a write was blocked for ${ms(wait)} ms`
+    : `none for ${REPORTED_FROM_MS} ms`;
 }
 
 function ms(value: number): string {
