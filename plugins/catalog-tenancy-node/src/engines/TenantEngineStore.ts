@@ -6,6 +6,7 @@ import type { AdminDatabase } from '../database/AdminDatabase';
 import type { TenancyPool } from '../pool/TenancyPool';
 import { findActiveTenant } from '../tenants/activeTenant';
 import {
+  assertDemands,
   changeTenant,
   PreconditionFailedError,
   type TenantChange,
@@ -75,11 +76,11 @@ export class TenantEngineStore {
    * `TenantEngines.validateConfig` first: this method does not check the content.
    *
    * @param options - `by`: the user or service that makes the change; `ifRevisionIn`: the
-   * required {@link configRevisionOf | revision} of the current configuration; `whileAdmin`: as
-   * of `TenantMemberStore.put`
+   * required {@link configRevisionOf | revision} of the current configuration; `whileAdmin` and
+   * `demands`: as of `TenantMemberStore.put`
    * @throws `InputError` for text that PostgreSQL cannot store; `NotFoundError` as in `get`;
    * `ConflictError` for the default tenant; `PreconditionFailedError` if the current revision
-   * is not in `ifRevisionIn`; `NotAllowedError` by `whileAdmin`
+   * is not in `ifRevisionIn`, and by `demands`; `NotAllowedError` by `whileAdmin`
    */
   async putConfig(
     tenantSlug: string,
@@ -87,6 +88,7 @@ export class TenantEngineStore {
     options: {
       by: string;
       ifRevisionIn?: readonly string[];
+      demands?: readonly boolean[];
       whileAdmin?: readonly string[];
     },
   ): Promise<TenantEngineRecord> {
@@ -97,6 +99,11 @@ export class TenantEngineStore {
       async change => {
         // Read under the lock, so that two writers cannot both see the same revision.
         const before = await findEngine(change);
+        assertDemands(
+          before.catalogConfig !== undefined,
+          'a configuration',
+          options.demands,
+        );
         if (
           options.ifRevisionIn?.includes(configRevisionOf(before)) === false
         ) {

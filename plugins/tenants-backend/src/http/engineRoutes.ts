@@ -1,5 +1,5 @@
 import { ConflictError, NotFoundError } from '@backstage/errors';
-import { parseIfMatch } from '@internal/http';
+import { parseDemands, parseIfMatch } from '@internal/http';
 import {
   configRevisionOf,
   type SourceError,
@@ -191,6 +191,7 @@ export function addEngineRoutes(router: Router, options: RouterOptions): void {
       async (req, res, { by, whileAdmin }) => {
         const { slug } = req.params;
         const ifRevisionIn = parseIfMatch(req);
+        const demands = parseDemands(req);
         const config = await readConfig(req, res);
         refuseWithoutEngines();
         const { tenantId, tenantSlug } = await requireEngine(slug);
@@ -201,7 +202,7 @@ export function addEngineRoutes(router: Router, options: RouterOptions): void {
           await engineStore.putConfig(
             tenantSlug,
             { ...config },
-            { by, ifRevisionIn, whileAdmin },
+            { by, demands, ifRevisionIn, whileAdmin },
           ),
         );
       },

@@ -339,14 +339,19 @@ describe.each(databases.eachSupportedId().slice(-1))(
           );
         });
 
-        it('lets one of two writers through that have read the same', async () => {
-          const tag = await tagOf();
-          const answers = await Promise.all(
-            [CONFIG, OTHER].map(sent => put(sent, tag)),
-          );
-          expect(answers.map(({ status }) => status).sort()).toEqual([
-            200, 412,
-          ]);
+        it('lets one of two writers through that have read the same, or write the first', async () => {
+          const write = async (name: string, tag: string) => {
+            const answers = await Promise.all(
+              [CONFIG, OTHER].map(sent =>
+                backend.user(JANE).put(path, sent).set(name, tag),
+              ),
+            );
+            return answers.map(({ status }) => status).sort();
+          };
+          expect(await write('If-Match', '*')).toEqual([412, 412]);
+          expect(await write('If-None-Match', '*')).toEqual([200, 412]);
+          expect(await write('If-Match', await tagOf())).toEqual([200, 412]);
+          expect(await write('If-None-Match', '*')).toEqual([412, 412]);
         });
       });
 
