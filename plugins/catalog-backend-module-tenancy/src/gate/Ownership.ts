@@ -7,6 +7,7 @@ import type {
 import { signInRefsOf } from 'backstage-plugin-catalog-tenancy-node';
 import type { Request } from 'express';
 import { LRUCache } from 'lru-cache';
+import { createHash } from 'node:crypto';
 import { bearerToken } from '../resolution/bearerToken';
 
 // How long groups are cached. Later, those of a new sign-in count.
@@ -18,8 +19,8 @@ const MOST_TOKENS = 10_000;
  * The users and groups that a user may act for, as the sign-in resolver returned them. They
  * come from the identity catalog, for requests of every tenant.
  *
- * Backstage asks the auth plugin over HTTP. Results are cached by user and token, for a minute;
- * Backstage refuses an expired token itself.
+ * Backstage asks the auth plugin over HTTP. Results are cached by a hash of user and token, for a
+ * minute; Backstage refuses an expired token itself.
  */
 export class Ownership {
   readonly #known = new LRUCache<string, Promise<readonly string[]>>({
@@ -46,7 +47,9 @@ export class Ownership {
     }
     // Includes the user: if the credentials come from a cookie or another header, Backstage has
     // not verified this token.
-    const key = `${credentials.principal.userEntityRef} ${token}`;
+    const key = createHash('sha256')
+      .update(`${credentials.principal.userEntityRef} ${token}`)
+      .digest('base64');
     const known = this.#known.get(key);
     if (known) {
       return known;
