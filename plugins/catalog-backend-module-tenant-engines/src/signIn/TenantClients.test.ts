@@ -8,11 +8,10 @@ import { SignInConfig } from './SignInConfig';
 import { tenantAuthenticator } from './tenantAuthenticator';
 import { TenantClients } from './TenantClients';
 
-const { privateKey, publicKey } = generateKeyPairSync('rsa', {
-  modulusLength: 2048,
-});
+const createKeys = () => generateKeyPairSync('rsa', { modulusLength: 2048 });
+let keys = createKeys();
 const SIGNERS: Record<string, (text: string) => Buffer> = {
-  RS256: text => sign('sha256', Buffer.from(text), privateKey),
+  RS256: text => sign('sha256', Buffer.from(text), keys.privateKey),
   HS256: text => createHmac('sha256', 'secret').update(text).digest(),
   none: () => Buffer.alloc(0),
 };
@@ -51,7 +50,7 @@ describe('the clients of the providers of tenants', () => {
           token_endpoint: `${server.url}/token`,
           jwks_uri: `${server.url}/keys`,
           userinfo_endpoint: `${server.url}/claims`,
-          keys: [publicKey.export({ format: 'jwk' })],
+          keys: [keys.publicKey.export({ format: 'jwk' })],
           id_token: idToken,
           access_token: 'access',
           refresh_token: 'refresh',
@@ -168,6 +167,12 @@ describe('the clients of the providers of tenants', () => {
     await expect(signIn(other, alg)).rejects.toThrow(problem);
   });
 
+  it('take an ID token that is signed by a new key of the provider', async () => {
+    await signIn({});
+    keys = createKeys();
+    await expect(signIn({})).resolves.toBeDefined();
+  });
+
   it.each([
     ['iat', 5],
     ['nbf', 5],
@@ -181,10 +186,11 @@ describe('the clients of the providers of tenants', () => {
   );
 
   it('take the claims of nobody but the subject of the ID token, also when a session goes on', async () => {
+    const logger = mockServices.logger.mock();
     const { authenticate, refresh } = tenantAuthenticator({
       clients,
       key: 'key',
-      logger: mockServices.logger.mock(),
+      logger,
     });
     const context = { callbackUrl: 'https://portal.example' };
     const state = { nonce: 'of the browser', env: 'test', tenant: 'acme' };
@@ -208,7 +214,11 @@ describe('the clients of the providers of tenants', () => {
     const { fullProfile } = await goOn(session.refreshToken!);
     expect(fullProfile.person.name).toBe('jane');
     sub = 'boss';
-    await expect(answer()).rejects.toThrow('userinfo sub mismatch');
+    await expect(answer()).rejects.toThrow("can't be used at the moment");
+    expect(logger.warn).toHaveBeenCalledWith(
+      expect.stringMatching('userinfo sub mismatch'),
+      { tenant: 'acme' },
+    );
     // A provider may give no ID token when a session goes on, or one of somebody else.
     for (const other of [undefined, tokenFor({ sub })]) {
       idToken = other;
@@ -216,6 +226,14 @@ describe('the clients of the providers of tenants', () => {
         'The session is of another person',
       );
     }
+    await server.stop();
+    await expect(goOn(session.refreshToken!)).rejects.toThrow(
+      /^The provider of this tenant can't be used at the moment. Try again later$/,
+    );
+    expect(logger.warn).toHaveBeenLastCalledWith(
+      expect.stringMatching(/ECONNREFUSED.*:\d+/),
+      { tenant: 'acme' },
+    );
   });
 
   it('ask again after a failure', async () => {

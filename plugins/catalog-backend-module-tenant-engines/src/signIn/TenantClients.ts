@@ -57,8 +57,10 @@ export class TenantClients {
     const { tenant, provider } = found;
     const client_secret = await this.#config.secretOf(tenant, provider);
     return this.#config.within(new URL(provider.issuer), async () => {
-      const issuer = await this.#find(provider.issuer);
-      const client = new issuer.Client({
+      const { metadata } = await this.#find(provider.issuer);
+      // With no keys yet, which it would keep for a minute after the provider has others.
+      const { Client } = new Issuer(metadata);
+      const client = new Client({
         client_id: provider.client_id,
         client_secret,
         response_types: ['code'],

@@ -3,7 +3,6 @@ import {
   coreServices,
   createBackendFeatureLoader,
   createBackendModule,
-  type LoggerService,
 } from '@backstage/backend-plugin-api';
 import {
   type AuthProviderFactory,
@@ -60,15 +59,13 @@ const tenantProviderModule = createBackendModule({
                 return context.issueToken({ claims: { sub, ent: [sub] } });
               },
             });
-            return withToldErrors(handlers, options, logger);
+            return withToldErrors(handlers, options);
           },
         });
       },
     });
   },
 });
-
-const TOLD = ['InputError', 'NotAllowedError', 'NotFoundError'];
 
 /**
  * Makes the sign-in window pass an error to the page and close. Backstage would show the error
@@ -77,7 +74,6 @@ const TOLD = ['InputError', 'NotAllowedError', 'NotFoundError'];
 function withToldErrors(
   handlers: AuthProviderRouteHandlers,
   options: Parameters<AuthProviderFactory>[0],
-  logger: LoggerService,
 ): AuthProviderRouteHandlers {
   return {
     ...handlers,
@@ -86,10 +82,6 @@ function withToldErrors(
         await handlers.start(req, res);
       } catch (error) {
         const { name, message } = error as Error;
-        const isTold = TOLD.includes(name);
-        if (!isTold) {
-          logger.error('A sign-in of a tenant could not begin', error as Error);
-        }
         const { origin } = req.query;
         sendWebMessageResponse(
           res,
@@ -98,12 +90,7 @@ function withToldErrors(
             : new URL(options.appUrl).origin,
           {
             type: 'authorization_response',
-            error: {
-              name,
-              message: isTold
-                ? message
-                : 'The provider of this tenant can’t be asked at the moment. Try again later',
-            },
+            error: { name, message },
           },
         );
       }

@@ -1,4 +1,9 @@
-import { InputError, NotAllowedError } from '@backstage/errors';
+import {
+  InputError,
+  NotAllowedError,
+  ServiceUnavailableError,
+  toError,
+} from '@backstage/errors';
 import {
   createOAuthAuthenticator,
   decodeOAuthState,
@@ -10,12 +15,17 @@ import type { ActiveTenant } from 'backstage-plugin-catalog-tenancy-node';
 import type { PutTenantSignIn } from 'backstage-plugin-tenants-common';
 import type { Request } from 'express';
 import { createHash } from 'node:crypto';
-import type { BaseClient, TokenSet } from 'openid-client';
+import { type BaseClient, errors, type TokenSet } from 'openid-client';
+import { describeFailure } from '../engine/failures';
+import { UnlistedHostError } from '../reach/UnlistedHostError';
 import { type Claims, type Person, personOf } from './claims';
 import { flowSecretsOf } from './flowSecrets';
 import type { TenantClient, TenantClients } from './TenantClients';
 
 const SCOPES = ['openid', 'profile', 'email'];
+
+/** Errors of this package, which say what a person or the admin of a tenant can do. */
+const TOLD = ['InputError', 'NotAllowedError', 'NotFoundError'];
 
 /** The person who signs in or refreshes a session. */
 export interface SignedIn {
@@ -50,6 +60,30 @@ export function tenantAuthenticator(options: {
 }) {
   const { clients, key, logger } = options;
 
+  /** Callers need no credentials: the addresses in an error of a provider are for the log alone. */
+  const use: TenantClients['use'] = async (tenantSlug, work) => {
+    try {
+      return await clients.use(tenantSlug, work);
+    } catch (error) {
+      if (
+        TOLD.includes(toError(error).name) &&
+        !(error instanceof UnlistedHostError)
+      ) {
+        throw error;
+      }
+      logger.warn(
+        `The sign-in provider of a tenant has failed: ${describeFailure(error)}`,
+        { tenant: tenantSlug },
+      );
+      const code = error instanceof errors.OPError ? error.error : '';
+      throw /^[a-z_]+$/.test(code)
+        ? new NotAllowedError(`The provider of this tenant answers: ${code}`)
+        : new ServiceUnavailableError(
+            "The provider of this tenant can't be used at the moment. Try again later",
+          );
+    }
+  };
+
   return createOAuthAuthenticator<{ callbackUrl: string }, SignedIn>({
     scopes: { transform: () => SCOPES },
 
@@ -61,7 +95,7 @@ export function tenantAuthenticator(options: {
 
     async start({ state: encoded }, { callbackUrl }) {
       const state: TenantState = decodeOAuthState(encoded);
-      return clients.use(state.tenant ?? '', async opened => {
+      return use(state.tenant ?? '', async opened => {
         const { nonce, codeVerifier } = secretsOf(opened, state);
         const url = opened.client.authorizationUrl({
           redirect_uri: redirectUrl(callbackUrl, opened.tenant),
@@ -84,7 +118,7 @@ export function tenantAuthenticator(options: {
       if (state.tenant === undefined || tenantOf(req) !== state.tenant) {
         throw new NotAllowedError('The answer is for another tenant');
       }
-      return clients.use(state.tenant, async opened => {
+      return use(state.tenant, async opened => {
         const { nonce, codeVerifier } = secretsOf(opened, state);
         const tokens = await opened.client.callback(
           redirectUrl(callbackUrl, opened.tenant),
@@ -101,7 +135,7 @@ export function tenantAuthenticator(options: {
     },
 
     async refresh({ req, refreshToken }) {
-      return clients.use(tenantOf(req), async opened => {
+      return use(tenantOf(req), async opened => {
         const session = unseal(opened, refreshToken);
         if (!session) {
           throw new NotAllowedError('The session is of another provider');
