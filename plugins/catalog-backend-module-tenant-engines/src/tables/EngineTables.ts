@@ -18,6 +18,7 @@ import {
   missing,
   readVersion,
   refuseNewer,
+  unlockMigrations,
   VERSION_TABLE,
   withOwnCatalogs,
 } from './upstreamMigrations';
@@ -338,8 +339,17 @@ export class EngineTables {
       if (!(await isPending())) {
         return;
       }
-      logger.info('Migrating the catalog tables of the default tenant');
+      const title = 'the catalog tables of the default tenant';
+      logger.info(`Migrating ${title}`);
+      if (!(await readVersion(session, schema))?.length) {
+        // As a whole: some of upstream's first migrations can't go on from what a crash leaves.
+        await session.transaction(() =>
+          this.migrate(session, { schema, title }),
+        );
+        return;
+      }
       await session.useSchema(schema);
+      await unlockMigrations(session, schema);
       const knex = session.knex({ warn: message => logger.warn(message) });
       await withOwnCatalogs(session, () => knex.migrate.latest({ directory }));
     });

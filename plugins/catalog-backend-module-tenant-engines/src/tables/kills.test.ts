@@ -9,9 +9,11 @@ import { Breaking } from './__testUtils__/breakingStream';
 import { EngineDatabase } from './__testUtils__/EngineDatabase';
 import {
   inventory,
+  structure,
   upstreamInventory,
   withoutIds,
 } from './__testUtils__/inventory';
+import { UPSTREAM_NAMES } from './__testUtils__/migrationsFolder';
 
 jest.setTimeout(600_000);
 
@@ -93,5 +95,30 @@ describe.each(databases.eachSupportedId())(
       });
       expect(statements).toBeGreaterThan(100);
     });
+
+    it.each([
+      ['makes', UPSTREAM_NAMES[0], 60],
+      ['upgrades', '20260510000000_search_indices_and_dedup.js', 10],
+    ])(
+      'while it %s the tables of the default catalog leaves what the next start completes',
+      async (_, before, stride) => {
+        const database = await EngineDatabase.create(databases, id);
+        await database.migrateStock('alone');
+        const expected = await structure(database, 'alone');
+        await atStatements(stride, async breaking => {
+          const schema = `default_${randomUUID()}`;
+          await database.migrateStock(schema, { before });
+          const outcome = await outcomeOf(
+            database
+              .tables({ connection: breaking.connection(database.login) })
+              .protectDefaultCatalog({ schema }),
+          );
+          await quiet(database);
+          await database.tables().protectDefaultCatalog({ schema });
+          expect(await structure(database, schema)).toEqual(expected);
+          return outcome;
+        });
+      },
+    );
   },
 );

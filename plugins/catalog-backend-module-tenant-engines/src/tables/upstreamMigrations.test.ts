@@ -7,7 +7,7 @@ import {
 import { randomUUID } from 'node:crypto';
 import { Breaking } from './__testUtils__/breakingStream';
 import { EngineDatabase, UPSTREAM } from './__testUtils__/EngineDatabase';
-import { inventory } from './__testUtils__/inventory';
+import { inventory, structure } from './__testUtils__/inventory';
 import {
   migrationsFolder,
   UPSTREAM_NAMES,
@@ -49,19 +49,6 @@ async function searchIndexes(
     [schema, EXPECTED],
   );
   return rows.map(({ name }) => name);
-}
-
-/** Has the columns in the order of their creation, which is not that of a new schema. */
-async function structure(database: EngineDatabase, schema: string) {
-  const {
-    'rows of knex_migrations': _migrations,
-    'rows of locations': _locations,
-    'rows of search': _search,
-    'rows of final_entities': _final,
-    sequences: _sequences,
-    ...rest
-  } = await inventory(database, schema);
-  return rest;
 }
 
 /** What a transaction that is rolled back leaves as it was. */

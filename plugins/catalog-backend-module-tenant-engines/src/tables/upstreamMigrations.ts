@@ -67,6 +67,32 @@ export function refuseNewer(
   }
 }
 
+/**
+ * Knex marks a running migration in a row. A process that was killed leaves the mark, and each
+ * later start would fail. No other process migrates while this one holds the advisory lock. The
+ * row lock of the update lasts for the statement.
+ */
+export async function unlockMigrations(
+  session: TablesSession,
+  schema: string,
+): Promise<void> {
+  const tables = await session.query<{ name: string }>(
+    `select c.relname as name
+       from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+       join pg_catalog.pg_attribute a on a.attrelid = c.oid and a.attnum > 0
+      where n.nspname = $1 and c.relkind = 'r'
+      group by c.relname
+     having array_agg(a.attname::text order by a.attnum) = array['index', 'is_locked']`,
+    [schema],
+  );
+  for (const { name } of tables) {
+    await session.query(
+      `update ${escapeIdentifier(schema)}.${escapeIdentifier(name)}
+          set is_locked = 0 where is_locked = 1`,
+    );
+  }
+}
+
 const TRANSACTION_COMMIT = /^\s*commit\b/i;
 const CONCURRENTLY =
   /^\s*(create\s+(?:unique\s+)?|drop\s+)index\s+concurrently\b/i;

@@ -99,6 +99,22 @@ export async function inventory(
   });
 }
 
+/** Has the columns in the order of their creation, which is not that of a new schema. */
+export async function structure(
+  database: Pick<EngineDatabase, 'use'>,
+  schema: string,
+) {
+  const {
+    'rows of knex_migrations': _migrations,
+    'rows of locations': _locations,
+    'rows of search': _search,
+    'rows of final_entities': _final,
+    sequences: _sequences,
+    ...rest
+  } = await inventory(database, schema);
+  return rest;
+}
+
 /** How many there are of each kind, so that no comparison is one of nothing. */
 export function sizes(
   found: Record<string, unknown[]>,
