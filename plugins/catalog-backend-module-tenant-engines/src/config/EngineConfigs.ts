@@ -143,57 +143,25 @@ export class EngineConfigs {
   }
 
   /**
-   * The configuration of an instance of another plugin, without the sources of the catalog.
-   * Parts of the tenant's own configuration that can't be used at the moment are left out, such
-   * as an integration whose secret is missing.
+   * The configuration of an instance of another plugin, without the sources of the catalog. It has
+   * nothing of the tenant's own while that can't be used, such as for a missing secret.
    *
-   * @returns the configuration, and for each part that was left out the reason
+   * @returns the configuration, and why the tenant's own is left out
    */
   async configOfInstance(
     tenant: ActiveTenant,
     stored: JsonObject | undefined,
     plugin: KnownPlugin,
-  ): Promise<{ config: Config; faults: string[] }> {
-    const compose = (sources: EngineSources, own?: JsonObject) =>
-      this.#instance(plugin, tenant, sources, own);
+  ): Promise<{ config: Config; fault?: string }> {
+    const configWith = (own?: JsonObject) =>
+      this.#configOf(tenant, own, (sources, plugins) =>
+        this.#instance(plugin, tenant, sources, plugins),
+      );
     try {
-      return {
-        config: await this.#configOf(tenant, stored, compose),
-        faults: [],
-      };
-    } catch {
-      // The engine reports the reason.
+      return { config: await configWith(stored) };
+    } catch (error) {
+      return { config: await configWith(), fault: (error as Error).message };
     }
-    const faults: string[] = [];
-    const integrations: JsonObject = {};
-    for (const [type, value] of Object.entries(stored?.integrations ?? {})) {
-      const isUsable = (each: JsonValue) =>
-        this.#isUsable(tenant, { integrations: { [type]: each } }, faults);
-      if (!Array.isArray(value)) {
-        if (await isUsable(value)) {
-          integrations[type] = value;
-        }
-        continue;
-      }
-      const usable: JsonValue[] = [];
-      for (const item of value) {
-        if (await isUsable([item])) {
-          usable.push(item);
-        }
-      }
-      integrations[type] = usable;
-    }
-    const own = (stored?.plugins as JsonObject | undefined)?.[plugin.id];
-    const plugins = own === undefined ? {} : { plugins: { [plugin.id]: own } };
-    const config = await this.#configOf(
-      tenant,
-      {
-        integrations,
-        ...((await this.#isUsable(tenant, plugins, faults)) && plugins),
-      },
-      compose,
-    );
-    return { config, faults };
   }
 
   /**
@@ -325,20 +293,6 @@ export class EngineConfigs {
     );
     this.#secrets.set(config, resolved?.secrets ?? []);
     return config;
-  }
-
-  async #isUsable(
-    tenant: ActiveTenant,
-    config: JsonObject,
-    faults: string[],
-  ): Promise<boolean> {
-    try {
-      await this.#resolve(tenant, config);
-      return true;
-    } catch (error) {
-      faults.push((error as Error).message);
-      return false;
-    }
   }
 
   /**

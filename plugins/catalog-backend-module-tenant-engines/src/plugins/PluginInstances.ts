@@ -79,7 +79,7 @@ interface Entry {
   tenant: ActiveTenant;
   /** The configuration with which the instance was started, once the registry was read. */
   fingerprint?: string;
-  /** Why integrations of the tenant were left out at the start, and its secrets. */
+  /** Why the tenant's own configuration was left out at the start, or its secrets. */
   found?: string[];
   /** Since when its restart waits, by the clock of `performance`. */
   waitsSince?: number;
@@ -318,8 +318,7 @@ export class PluginInstances {
   }
 
   /**
-   * Restarts the instance if other integrations can be used than at its start, such as after a
-   * secret was added or changed.
+   * Restarts the instance if the tenant's own configuration can be used since, or has other secrets.
    */
   async #restartIfOther(
     entry: Entry,
@@ -336,12 +335,13 @@ export class PluginInstances {
 
   async #configOf(tenant: TenantEngineRecord) {
     const { configs, plugin } = this.#options;
-    const { config, faults } = await configs.configOfInstance(
+    const { config, fault } = await configs.configOfInstance(
       tenant,
       tenant.catalogConfig,
       plugin,
     );
-    return { config, faults, found: [...faults, ...configs.secretsOf(config)] };
+    const secrets = configs.secretsOf(config);
+    return { config, fault, found: fault === undefined ? [...secrets] : [fault] };
   }
 
   /** @returns whether it restarts now; otherwise the next check tries again */
@@ -417,13 +417,13 @@ export class PluginInstances {
       // Its tables may be deleted already, and must not be created again.
       throw new Error('The tenant is not active any more');
     }
-    const { config, faults, found } = await this.#configOf(record);
+    const { config, fault, found } = await this.#configOf(record);
     this.#entryOf(tenant).found = found;
-    for (const fault of faults) {
+    if (fault !== undefined) {
       logger.warn(
         `The ${
           this.#name
-        } starts without an integration of its tenant, until it can be used: ${fault}`,
+        } starts without the configuration of its tenant, until that can be used: ${fault}`,
       );
     }
     redact(configs.secretsOf(config));
