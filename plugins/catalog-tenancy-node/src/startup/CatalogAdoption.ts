@@ -69,8 +69,6 @@ export const NO_ADOPTION: CatalogAdoption = {
 export class BackendAdoption implements CatalogAdoption {
   readonly #database: CatalogDatabase;
   readonly #logger: LoggerService;
-  /** The tenants without engine tables that were logged already. */
-  readonly #warned = new Set<string>();
   #isComplete: boolean;
 
   /** @param options - `isComplete`: there is nothing to adopt, or it was adopted before */
@@ -106,17 +104,12 @@ export class BackendAdoption implements CatalogAdoption {
     }
   }
 
-  /** Continues with the other tenants if one fails. */
+  /** Continues with the other tenants if one fails, or has lost the tables of its engine. */
   async retryFaults(): Promise<void> {
     const tenants = await readAdoptedTenants(this.#database);
     const errors: unknown[] = [];
     for (const tenant of tenants) {
       const isDefault = tenant.tenantId === DEFAULT_TENANT_ID;
-      if (tenant.engineTables) {
-        this.#warned.delete(tenant.tenantId);
-      } else {
-        this.#warn(tenant);
-      }
       if (
         tenant.engineTables &&
         (isDefault
@@ -165,19 +158,6 @@ export class BackendAdoption implements CatalogAdoption {
       if (!(error instanceof OtherOperatorError)) {
         throw error;
       }
-    }
-  }
-
-  #warn(tenant: AdoptedTenantStatus): void {
-    const { tenantId, catalogSchema } = tenant;
-    if (!this.#warned.has(tenantId)) {
-      this.#warned.add(tenantId);
-      this.#logger.warn(
-        `The schema "${catalogSchema}" of the engine of the ${describe(
-          tenant,
-        )} has no tables any more, so its adoption faults are not ` +
-          `retried. "${operatorCommand('status')}" lists such tenants.`,
-      );
     }
   }
 }
