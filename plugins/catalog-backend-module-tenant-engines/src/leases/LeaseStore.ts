@@ -3,13 +3,8 @@ import { serializeError } from '@backstage/errors';
 import { engineSchemaOf } from 'backstage-catalog-tenancy-migrations';
 import { hostname } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
-import {
-  Client,
-  type ClientConfig,
-  escapeIdentifier,
-  type PoolClient,
-} from 'pg';
-import { hasCode } from '../tables/TablesSession';
+import { type ClientConfig, escapeIdentifier, type PoolClient } from 'pg';
+import { hasCode, TablesSession } from '../tables/TablesSession';
 import { StorePool } from './StorePool';
 
 /** The leases at one moment, by the clock of the database. */
@@ -385,11 +380,11 @@ export async function endSessions(
   connection: ClientConfig,
   { applicationName }: Pick<LostProcess, 'applicationName'>,
 ): Promise<void> {
-  await withClient(connection, async client => {
+  await withSession(connection, async session => {
     const deadline = performance.now() + FENCE_MS;
     for (;;) {
       // Outside of a transaction, in which the view would show what it showed first.
-      const { rows } = await client.query<{ pid: number }>(
+      const rows = await session.query<{ pid: number }>(
         `select pid, pg_catalog.pg_terminate_backend(pid)
            from pg_catalog.pg_stat_activity
           where pg_catalog.starts_with(application_name, $1)`,
@@ -423,14 +418,14 @@ export async function freeTasks(
   { tenantIds }: Pick<LostProcess, 'tenantIds'>,
 ): Promise<void> {
   const table = `${escapeIdentifier(schema)}.backstage_backend_tasks__tasks`;
-  await withClient(connection, async client => {
-    const { rows } = await client.query<{ exists: boolean }>(
+  await withSession(connection, async session => {
+    const [{ exists }] = await session.query<{ exists: boolean }>(
       'select to_regclass($1) is not null as exists',
       [table],
     );
-    if (rows[0].exists) {
+    if (exists) {
       // next_run_start_at is the time of the run that was lost: the task is due.
-      await client.query(
+      await session.query(
         `update ${table}
             set current_run_ticket = null, current_run_started_at = null,
                 current_run_expires_at = null, last_run_ended_at = now(),
@@ -447,22 +442,17 @@ export async function freeTasks(
   });
 }
 
-async function withClient(
+function withSession(
   connection: ClientConfig,
-  work: (client: Client) => Promise<void>,
+  work: (session: TablesSession) => Promise<void>,
 ): Promise<void> {
-  const client = new Client({
-    ...connection,
-    password: connection.password,
-    application_name: 'catalog engines: fence',
-    connectionTimeoutMillis: FENCE_MS,
-    query_timeout: FENCE_MS,
-  });
-  client.on('error', () => undefined);
-  try {
-    await client.connect();
-    await work(client);
-  } finally {
-    await client.end().catch(() => undefined);
-  }
+  return TablesSession.use(
+    {
+      ...connection,
+      password: connection.password,
+      connectionTimeoutMillis: FENCE_MS,
+      query_timeout: FENCE_MS,
+    },
+    work,
+  );
 }
