@@ -1,9 +1,4 @@
-import {
-  createTestDatabases,
-  waitUntil,
-  withDeadline,
-} from '@internal/postgres/testUtils';
-import { setTimeout as delay } from 'node:timers/promises';
+import { createTestDatabases, waitUntil } from '@internal/postgres/testUtils';
 import type { TenancyDatabase } from '../__testUtils__/tenancyDatabase';
 import { WireProxy } from '../database/__testUtils__/WireProxy';
 import { DirectoryUnderTest } from './__testUtils__/DirectoryUnderTest';
@@ -94,28 +89,6 @@ describe.each(databases.eachSupportedId())(
         await tested.directory.close();
         await proxy.close();
       }
-    });
-
-    it('asks again where a look-up under way may never be answered', async () => {
-      tested = new DirectoryUnderTest(database.pool, {
-        timing: { sharedMs: 50 },
-      });
-      let answer = () => {};
-      tested.hold = new Promise(resolve => {
-        answer = resolve;
-      });
-      const asked = tested.asked();
-      const first = tested.directory.findActive('acme');
-      await asked;
-      tested.hold = Promise.resolve();
-      await delay(60);
-      await expect(
-        withDeadline('an answer', tested.directory.findActive('acme'), {
-          withinMs: 30_000,
-        }),
-      ).resolves.toMatchObject({ tenantSlug: 'acme' });
-      answer();
-      await first;
     });
 
     it('remembers nothing where it hears itself but not the others, as behind a pooler of transactions', async () => {

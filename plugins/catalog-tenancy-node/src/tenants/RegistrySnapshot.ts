@@ -31,11 +31,6 @@ export interface RegistryTiming {
    * one by hand, stays unseen for at most this time.
    */
   ttlMs: number;
-  /**
-   * How long a running look-up is shared with further callers: 5 seconds by default. A server that
-   * has vanished keeps it until TCP gives up.
-   */
-  sharedMs: number;
   /** The interval of checks of the listening connection: 10 seconds by default. */
   heartbeatMs: number;
   /** The time limit of such a check: 2 seconds by default. */
@@ -53,7 +48,6 @@ export interface RegistryTiming {
 
 const TIMING: RegistryTiming = {
   ttlMs: 5_000,
-  sharedMs: 5_000,
   heartbeatMs: 10_000,
   answerMs: 2_000,
   reconnectMs: { shortest: 100, longest: 60_000 },
@@ -85,23 +79,16 @@ const MOST_ANSWERS = 50_000;
  */
 class CachedAnswers {
   readonly #answers: LRUCache<string, object>;
-  readonly #underWay = new Map<
-    string,
-    { since: number; answer: Promise<object | undefined> }
-  >();
+  readonly #asked = new Coalescer();
   readonly #isListening: () => boolean;
-  readonly #sharedMs: number;
-  // Increases with each change: a result from before a change must not be cached.
+  // Increases with each change: a result from before a change must not be cached, or shared.
   #generation = 0;
 
   constructor(
-    options: Pick<RegistryTiming, 'ttlMs' | 'sharedMs'> & {
-      isListening: () => boolean;
-    },
+    options: Pick<RegistryTiming, 'ttlMs'> & { isListening: () => boolean },
   ) {
     this.#answers = new LRUCache({ max: MOST_ANSWERS, ttl: options.ttlMs });
     this.#isListening = options.isListening;
-    this.#sharedMs = options.sharedMs;
   }
 
   /** Looks up a key. Undefined results are not cached. */
@@ -109,41 +96,24 @@ class CachedAnswers {
     question: string,
     ask: () => Promise<T | undefined>,
   ): Promise<T | undefined> {
-    const known = this.#answers.get(question) as T | undefined;
-    return known ?? this.#ask(question, ask);
+    const known = () => this.#answers.get(question) as T | undefined;
+    const generation = this.#generation;
+    return (
+      known() ??
+      this.#asked.ask('all', [generation, question], async () => {
+        const found = known() ?? (await ask());
+        if (found && this.#isListening() && generation === this.#generation) {
+          this.#answers.set(question, found);
+        }
+        return found;
+      })
+    );
   }
 
   /** Drops all results, including those of running queries for later callers. */
   forget(): void {
     this.#generation += 1;
     this.#answers.clear();
-    this.#underWay.clear();
-  }
-
-  #ask<T extends object>(
-    question: string,
-    ask: () => Promise<T | undefined>,
-  ): Promise<T | undefined> {
-    const since = performance.now();
-    const underWay = this.#underWay.get(question);
-    if (underWay && since - underWay.since < this.#sharedMs) {
-      return underWay.answer as Promise<T | undefined>;
-    }
-    const generation = this.#generation;
-    const answer = ask()
-      .then(found => {
-        if (found && this.#isListening() && generation === this.#generation) {
-          this.#answers.set(question, found);
-        }
-        return found;
-      })
-      .finally(() => {
-        if (this.#underWay.get(question)?.answer === answer) {
-          this.#underWay.delete(question);
-        }
-      });
-    this.#underWay.set(question, { since, answer });
-    return answer;
   }
 }
 
