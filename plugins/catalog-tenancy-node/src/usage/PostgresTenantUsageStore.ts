@@ -5,7 +5,7 @@ import type {
 } from 'backstage-plugin-tenants-common';
 import { isStorable } from '../catalog/conditions';
 import type { TenantDatabase } from '../database/TenantDatabase';
-import { isAboutStatement } from '../pool/errors';
+import { DatabaseUnavailableError, isAboutStatement } from '../pool/errors';
 import type { TenancyPool } from '../pool/TenancyPool';
 import { tenantIdOf } from '../tenants/activeTenant';
 import type { ActiveTenant } from '../tenants/TenantDirectory';
@@ -25,13 +25,6 @@ interface Counted extends TenantUsageTotals {
   people: Set<string>;
 }
 
-/** Counts on their way to the database. */
-interface Batch {
-  counted: Counted[];
-  /** The last transaction that was to store them. */
-  transactionId?: string;
-}
-
 type Row = Omit<TenantUsageDay, 'requests' | 'database_ms' | 'bytes'> &
   Record<'requests' | 'database_ms' | 'bytes', string>;
 
@@ -49,8 +42,8 @@ export class PostgresTenantUsageStore implements TenantUsageStore {
   readonly #slugs = new Map<string, string>();
   readonly #totals = new Map<string, TenantUsageTotals>();
   #counted = new Map<string, Counted>();
-  /** What could not be stored, or may have been. */
-  #batch?: Batch;
+  /** What could not be stored. */
+  #batch: Counted[] = [];
   #flushed = Promise.resolve();
   #timer?: NodeJS.Timeout;
 
@@ -202,12 +195,19 @@ export class PostgresTenantUsageStore implements TenantUsageStore {
     this.#flushed = this.#flushed.then(async () => {
       try {
         await this.#storeBatch();
-        this.#batch = { counted: [...this.#counted.values()] };
+        this.#batch = [...this.#counted.values()];
         this.#counted = new Map();
         await this.#storeBatch();
       } catch (error) {
+        if (
+          error instanceof DatabaseUnavailableError &&
+          error.outcomeUnknown
+        ) {
+          // It may be stored, and must not count twice.
+          this.#batch = [];
+        }
         this.#logger.warn(
-          `The usage of tenants could not be stored, and is kept for the next attempt: ${error}`,
+          `The usage of tenants could not be stored at the moment: ${error}`,
         );
       }
     });
@@ -215,55 +215,21 @@ export class PostgresTenantUsageStore implements TenantUsageStore {
   }
 
   async #storeBatch(): Promise<void> {
-    const batch = this.#batch;
-    if (batch && batch.counted.length > 0 && !(await this.#isStored(batch))) {
-      await this.#store(batch);
+    if (this.#batch.length > 0) {
+      await this.#store(this.#batch);
     }
-    this.#batch = undefined;
+    this.#batch = [];
   }
 
-  /**
-   * Whether a transaction has stored it whose answer was lost. A server that took over without that
-   * transaction refuses its id.
-   *
-   * @throws if that is not known yet
-   */
-  async #isStored({ transactionId }: Batch): Promise<boolean> {
-    if (transactionId === undefined) {
-      return false;
-    }
-    try {
-      const [{ status }] = await this.#pool.query<{ status: string | null }>(
-        knex =>
-          knex.raw('select pg_xact_status(cast(? as xid8)) as status', [
-            transactionId,
-          ]),
-      );
-      if (status === 'in progress') {
-        throw new Error('an earlier attempt has not ended');
-      }
-      return status !== 'aborted';
-    } catch (error) {
-      if (isAboutStatement(error)) {
-        return false;
-      }
-      throw error;
-    }
-  }
-
-  async #store(batch: Batch): Promise<void> {
+  async #store(counted: Counted[]): Promise<void> {
     const days = JSON.stringify(
-      batch.counted.map(({ people, databaseMs, ...each }) => ({
+      counted.map(({ people, databaseMs, ...each }) => ({
         ...each,
         databaseMs: Math.round(databaseMs),
         people: [...people],
       })),
     );
     await this.#pool.transaction({ asAdmin: true }, async ({ knex, query }) => {
-      const [{ id }] = await query<{ id: string }>(
-        knex.raw('select cast(pg_current_xact_id() as text) as id'),
-      );
-      batch.transactionId = id;
       await query(
         knex.raw(
           `insert into tenant_usage_people (tenant_id, day, person)
