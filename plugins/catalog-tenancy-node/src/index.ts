@@ -77,7 +77,6 @@ export {
   type ProvidedEntity,
   type TenantEngines,
   type TenantMutation,
-  type SourceError,
   type TenantEngineReport,
   type TenantEngineStatus,
 } from './engines/TenantEngines';

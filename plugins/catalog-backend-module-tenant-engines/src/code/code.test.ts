@@ -239,12 +239,12 @@ describe.each(databases.eachSupportedId())('code on %s', id => {
       removed: [],
     });
     await waitUntil('the error', async () => {
-      const { sourceErrors = [] } = await web.engines.report(
+      const { source_errors } = await web.engines.report(
         tenants.idOf('earlier'),
       );
-      return sourceErrors.some(
-        ({ entityRef, message }) =>
-          entityRef === 'component:default/large' &&
+      return source_errors!.some(
+        ({ entity_ref, message }) =>
+          entity_ref === 'component:default/large' &&
           /^The entity has 6,000,\d{3} bytes as JSON, more than 5,242,880, /.test(
             message,
           ),

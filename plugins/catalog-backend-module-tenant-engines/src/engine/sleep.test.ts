@@ -125,7 +125,7 @@ describe.each(databases.eachSupportedId())('engines that sleep on %s', id => {
     });
     await expect(
       services.engines!.report(tenants.idOf('acme')),
-    ).resolves.toMatchObject({ state: 'running', lagSeconds: 0 });
+    ).resolves.toMatchObject({ state: 'running', lag_seconds: 0 });
     await backend.as('acme').get('/locations').expect(200);
     expect(starts).toHaveLength(3);
     expect(await isAsleep('acme')).toBe(false);

@@ -104,7 +104,7 @@ describe.each(databases.eachSupportedId())(
       call('acme', '/refresh', { entityRef });
 
     const sourceErrors = async () =>
-      (await status.report(tenantIds.get('acme')!)).sourceErrors!;
+      (await status.report(tenantIds.get('acme')!)).source_errors!;
 
     /** How often the process died while each location was read, by its target. */
     const deaths = async (slug: string) => {

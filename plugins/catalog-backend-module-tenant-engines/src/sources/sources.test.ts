@@ -288,13 +288,12 @@ describe.each(databases.eachSupportedId())('a source of a tenant on %s', id => {
     expect(expected.size).toBe(4);
     const { tenant_id } = (await backend.tenants.get('umbrella'))!;
     await eventually(async () => {
-      const { sourceErrors = [], sourceErrorCount } = await running.report(
-        tenant_id,
-      );
-      expect(sourceErrorCount).toBe(4);
-      for (const { location, message, nextTryAt } of sourceErrors) {
+      const report = await running.report(tenant_id);
+      const source_errors = report.source_errors!;
+      expect(report.source_error_count).toBe(4);
+      for (const { location, message, next_try_at } of source_errors) {
         expect(location && expected.get(location)).toContain(message);
-        expect(+nextTryAt).toBeGreaterThan(Date.now());
+        expect(Date.parse(next_try_at)).toBeGreaterThan(Date.now());
         expect(logged).toContainEqual(
           expect.objectContaining({
             tenant: 'umbrella',
@@ -302,21 +301,21 @@ describe.each(databases.eachSupportedId())('a source of a tenant on %s', id => {
           }),
         );
       }
-      expect(new Set(sourceErrors.map(({ location }) => location))).toEqual(
+      expect(new Set(source_errors.map(({ location }) => location))).toEqual(
         new Set(expected.keys()),
       );
     });
 
     // It is tried again once it is refreshed, as the page does.
-    const { sourceErrors } = await running.report(tenant_id);
-    const refOf = sourceErrors!.find(({ location }) => location === targets[1]);
+    const { source_errors } = await running.report(tenant_id);
+    const refOf = source_errors!.find(({ location }) => location === targets[1]);
     answers.set('/a-name.yaml', send(componentYaml('a-valid-name')));
     await backend
       .as('umbrella')
-      .post('/refresh', { entityRef: refOf!.entityRef })
+      .post('/refresh', { entityRef: refOf!.entity_ref })
       .expect(200);
     await eventually(async () => {
-      expect((await running.report(tenant_id)).sourceErrorCount).toBe(3);
+      expect((await running.report(tenant_id)).source_error_count).toBe(3);
     });
   });
 
@@ -363,8 +362,8 @@ describe.each(databases.eachSupportedId())('a source of a tenant on %s', id => {
         .expect(201);
     }
     await eventually(async () => {
-      const { sourceErrors } = await running.report(tenant_id);
-      expect(sourceErrors!.map(({ message }) => message)).toEqual(
+      const { source_errors } = await running.report(tenant_id);
+      expect(source_errors!.map(({ message }) => message)).toEqual(
         all.map(() =>
           expect.stringContaining(
             'The targets of the location have more than 10,000 entities together',
@@ -408,10 +407,10 @@ describe.each(databases.eachSupportedId())('a source of a tenant on %s', id => {
     const message =
       'The engine of the tenant has more than 4 entities, 2 times max_entities: no location may bring more than before. Remove some, or have max_entities raised';
     await eventually(async () => {
-      const { sourceErrors } = await running.report(tenant_id);
-      expect(sourceErrors).toEqual([
+      const { source_errors } = await running.report(tenant_id);
+      expect(source_errors).toEqual([
         expect.objectContaining({
-          entityRef: 'location:default/chain-4',
+          entity_ref: 'location:default/chain-4',
           message: expect.stringContaining(message),
         }),
       ]);
@@ -490,8 +489,8 @@ describe.each(databases.eachSupportedId())('a source of a tenant on %s', id => {
         .expect(201);
     });
     await eventually(async () => {
-      const { sourceErrors } = await running.report(tenant_id);
-      expect(sourceErrors).toEqual([
+      const { source_errors } = await running.report(tenant_id);
+      expect(source_errors).toEqual([
         expect.objectContaining({
           message: expect.stringContaining('The reader throws'),
         }),
@@ -643,20 +642,20 @@ describe.each(databases.eachSupportedId())('a source of a tenant on %s', id => {
         /^The entity has [2-5],[\d,]+ bytes as JSON, more than 1,048,576, the bound of this portal \(tenancy\.engines\.sources\.maxEntityBytes\)$/,
       );
       await eventually(async () => {
-        const { sourceErrors } = await running.report(tenant_id);
-        expect(sourceErrors).toEqual([
+        const { source_errors } = await running.report(tenant_id);
+        expect(source_errors).toEqual([
           expect.objectContaining({
-            entityRef: 'component:default/including-0',
+            entity_ref: 'component:default/including-0',
             message: expect.stringContaining(
               'have more than 5,242,880 bytes together',
             ),
           }),
           expect.objectContaining({
-            entityRef: 'component:default/including-1',
+            entity_ref: 'component:default/including-1',
             message: tooLarge,
           }),
           expect.objectContaining({
-            entityRef: 'component:default/titled',
+            entity_ref: 'component:default/titled',
             message: tooLarge,
           }),
         ]);

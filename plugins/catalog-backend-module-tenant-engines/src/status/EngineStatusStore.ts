@@ -1,10 +1,10 @@
 import { engineSchemaOf } from 'backstage-catalog-tenancy-migrations';
 import {
   DEFAULT_TENANT_ID,
-  type SourceError,
   type TenantEngineReport,
   type TenantEngineStatus,
 } from 'backstage-plugin-catalog-tenancy-node';
+import type { SourceError } from 'backstage-plugin-tenants-common';
 import { type ClientConfig, escapeIdentifier, escapeLiteral } from 'pg';
 import { StorePool } from '../leases/StorePool';
 import { hasCode, LOCKED_TABLES } from '../tables/TablesSession';
@@ -143,9 +143,9 @@ export class EngineStatusStore {
     const due = await this.readDue([tenantId]);
     return {
       ...(await this.reports([tenantId], due)).get(tenantId)!,
-      sourceErrorCount:
-        (await this.countSourceErrors([tenantId])).get(tenantId) ?? undefined,
-      sourceErrors: await this.#readSourceErrors(tenantId),
+      source_error_count:
+        (await this.countSourceErrors([tenantId])).get(tenantId) ?? null,
+      source_errors: await this.#readSourceErrors(tenantId),
     };
   }
 
@@ -283,12 +283,13 @@ export class EngineStatusStore {
     return this.#tables.query<SourceError>(
       `select left(coalesce(
                 substring(entity #>> '{metadata,annotations,backstage.io/managed-by-origin-location}' from '^[a-z]+:(.+)'),
-                entity #>> '{spec,target}', "entityRef"), 2000) as location,
-              "entityRef", "nextTryAt",
+                entity #>> '{spec,target}', entity_ref), 2000) as location,
+              entity_ref, next_try_at,
               (select left(string_agg(regexp_replace(e ->> 'message',
                         '^Processor Tenant[A-Za-z]+ .*; caused by InputError: ', ''), ', '), 2000)
                  from json_array_elements(errors) e) as message
-         from (select entity_ref as "entityRef", next_update_at as "nextTryAt",
+         from (select entity_ref,
+                      to_char(next_update_at at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as next_try_at,
                       ${readable('unprocessed_entity')} as entity,
                       ${readable('errors')} as errors
                  ${fromErrorsOf(escapeIdentifier(schema))}
@@ -466,24 +467,22 @@ function toReport(
   const { isOfHolder, now, state, reason } = row;
   return {
     state: stateOf(row),
-    reason: (isOfHolder && state === 'failed' && reason) || undefined,
-    lastError: row.lastError ?? undefined,
-    lastErrorAt: row.lastErrorAt ?? undefined,
-    caughtUpAt: row.caughtUpAt ?? undefined,
-    oldestDueAt: oldestDueAt ?? undefined,
-    lagSeconds: lagOf(oldestDueAt, now),
-    process:
-      row.process !== null && row.leaseExpiresAt !== null
-        ? { name: row.process, leaseExpiresAt: row.leaseExpiresAt }
-        : undefined,
+    reason: isOfHolder && state === 'failed' ? reason : null,
+    last_error: row.lastError,
+    last_error_at: row.lastErrorAt?.toISOString() ?? null,
+    last_full_run_at: row.caughtUpAt?.toISOString() ?? null,
+    oldest_due_at: oldestDueAt?.toISOString() ?? null,
+    lag_seconds: lagOf(oldestDueAt, now),
+    process: row.process,
+    lease_expires_at: row.leaseExpiresAt?.toISOString() ?? null,
     faults: row.faults,
   };
 }
 
-/** In seconds; nothing for an engine without tables. */
-function lagOf(oldestDueAt: Date | null | undefined, now: Date) {
+/** Null for an engine without tables. */
+function lagOf(oldestDueAt: Date | null | undefined, now: Date): number | null {
   if (oldestDueAt === undefined) {
-    return undefined;
+    return null;
   }
   const ms = oldestDueAt ? now.getTime() - oldestDueAt.getTime() : 0;
   return Math.max(0, Math.round(ms / 1000));

@@ -321,20 +321,21 @@ describe.each(databases.eachSupportedId())('the status on %s', id => {
       await lease(`now() + interval '1 hour'`);
       await expect(report()).resolves.toMatchObject({
         state: 'starting',
-        process: { name: 'other 1', leaseExpiresAt: expect.any(Date) },
+        process: 'other 1',
+        lease_expires_at: expect.any(String),
       });
       const note = { tenantId: tenant_id, reason: 'a\0b', lastError: 'a\0b' };
       await other.write([{ ...note, state: 'failed' }]);
       await expect(report()).resolves.toMatchObject({
         state: 'failed',
         reason: 'ab',
-        lastError: 'ab',
-        lagSeconds: undefined,
+        last_error: 'ab',
+        lag_seconds: null,
       });
       await lease(`now() - interval '1 second'`);
       const expired = await report();
-      expect(expired).toMatchObject({ state: 'unassigned', lastError: 'ab' });
-      expect([expired.reason, expired.process]).toEqual([undefined, undefined]);
+      expect(expired).toMatchObject({ state: 'unassigned', last_error: 'ab' });
+      expect([expired.reason, expired.process]).toEqual([null, null]);
     } finally {
       await other.close();
       await withClient(tenants.connection, client =>

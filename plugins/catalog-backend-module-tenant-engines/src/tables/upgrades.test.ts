@@ -336,8 +336,8 @@ describe.each(databases.eachSupportedId())(
           'the reports',
           Promise.all(ids.map(each => status.report(each))),
         );
-        expect(reports.map(({ lagSeconds }) => lagSeconds)).toEqual([
-          undefined,
+        expect(reports.map(({ lag_seconds }) => lag_seconds)).toEqual([
+          null,
           expect.any(Number),
         ]);
       } finally {

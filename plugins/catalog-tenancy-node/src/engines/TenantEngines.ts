@@ -1,6 +1,7 @@
 import type { Entity } from '@backstage/catalog-model';
 import { NotAllowedError } from '@backstage/errors';
 import type { JsonObject } from '@backstage/types';
+import type { TenantStatus } from 'backstage-plugin-tenants-common';
 import type { RequestHandler } from 'express';
 import type { ActiveTenant } from '../tenants/TenantDirectory';
 import { tenantOf } from '../tenants/TenantGate';
@@ -25,67 +26,32 @@ export interface TenantEngineStatus {
 }
 
 /**
- * The state of a tenant's engine across all processes.
+ * The state of a tenant's engine across all processes, as the API shows it.
  *
  * @public
  */
-export interface TenantEngineReport {
+export type TenantEngineReport = Partial<
+  Pick<
+    TenantStatus,
+    | 'reason'
+    | 'faults'
+    | 'lag_seconds'
+    | 'oldest_due_at'
+    | 'source_errors'
+    | 'source_error_count'
+    | 'last_error'
+    | 'last_error_at'
+    | 'last_full_run_at'
+    | 'process'
+    | 'lease_expires_at'
+  >
+> & {
   /**
    * - `unassigned`: no live process holds the lease of the tenant
    * - otherwise as in {@link TenantEngineStatus}, in the process that holds it
    */
   state: TenantEngineStatus['state'] | 'unassigned';
-  /** Why it failed, without secrets and without SQL. */
-  reason?: string;
-  /** The last error, even if the engine has started since. */
-  lastError?: string;
-  /** When the last error occurred. */
-  lastErrorAt?: Date;
-  /** When the engine last had no due work left. */
-  caughtUpAt?: Date;
-  /**
-   * When its oldest waiting entity became due for processing or stitching; absent if none
-   * waits.
-   */
-  oldestDueAt?: Date;
-  /** How long that entity has waited; absent if the engine has no tables, or upgrades them. */
-  lagSeconds?: number;
-  /** The process that runs the tenant's background work. */
-  process?: {
-    /** Host and process id, for display. */
-    name: string;
-    /** When the lease expires unless the process renews it. */
-    leaseExpiresAt: Date;
-  };
-  /**
-   * The number of adoption faults: rows of the engine that could not be copied to the tenant's
-   * entities.
-   */
-  faults: number;
-  /**
-   * The number of locations and entities with errors; absent if counting takes too long. Only in
-   * the report of a single tenant, as what follows.
-   */
-  sourceErrorCount?: number;
-  /** The first 20 errors. */
-  sourceErrors?: SourceError[];
-}
-
-/**
- * The error of a location that cannot be read, or of an invalid entity in it.
- *
- * @public
- */
-export interface SourceError {
-  /** The target of the location, such as a URL, as it was configured or registered. */
-  location: string;
-  /** The ref of the invalid entity, or of the location itself. */
-  entityRef: string;
-  /** The error of the catalog's processing, without secrets. */
-  message: string;
-  /** When the catalog tries again. */
-  nextTryAt: Date;
-}
+};
 
 /**
  * An entity for an engine, as Backstage's `DeferredEntity`.

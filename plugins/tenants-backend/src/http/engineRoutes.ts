@@ -2,7 +2,6 @@ import { ConflictError, NotFoundError } from '@backstage/errors';
 import { parseDemands, parseIfMatch } from '@internal/http';
 import {
   configRevisionOf,
-  type SourceError,
   tenantConfigReadPermission,
   tenantConfigUpdatePermission,
   type TenantEngineRecord,
@@ -11,7 +10,6 @@ import {
 import {
   catalogConfigSchema,
   parseInput,
-  type SourceError as TenantSourceError,
   type TenantCatalogConfig,
   type TenantStatus,
 } from 'backstage-plugin-tenants-common';
@@ -30,15 +28,19 @@ const NO_ENGINES =
   'This backend has no catalog engines for tenants: add ' +
   'backstage-plugin-catalog-backend-module-tenant-engines to it';
 
-function toSourceError(error: SourceError): TenantSourceError {
-  const { location, entityRef, message, nextTryAt } = error;
-  return {
-    location,
-    entity_ref: entityRef,
-    message,
-    next_try_at: nextTryAt.toISOString(),
-  };
-}
+/** Of a tenant without an engine here. */
+const NO_REPORT = {
+  faults: null,
+  lag_seconds: null,
+  oldest_due_at: null,
+  source_errors: null,
+  source_error_count: null,
+  last_error: null,
+  last_error_at: null,
+  last_full_run_at: null,
+  process: null,
+  lease_expires_at: null,
+};
 
 /** Adds the routes of a tenant's engine and its configuration. */
 export function addEngineRoutes(router: Router, options: RouterOptions): void {
@@ -128,23 +130,14 @@ export function addEngineRoutes(router: Router, options: RouterOptions): void {
             : undefined,
         ]);
         res.json({
+          ...NO_REPORT,
+          ...report,
           tenant_slug: slug,
           state: stateOf(engine, report),
           reason: engine && !report ? NO_ENGINES : report?.reason ?? null,
           paused_at: engine?.pausedAt?.toISOString() ?? null,
           paused_by: engine?.pausedBy ?? null,
           entities: live_entities,
-          faults: report?.faults ?? null,
-          lag_seconds: report?.lagSeconds ?? null,
-          oldest_due_at: report?.oldestDueAt?.toISOString() ?? null,
-          source_errors: report?.sourceErrors?.map(toSourceError) ?? null,
-          source_error_count: report?.sourceErrorCount ?? null,
-          last_error: report?.lastError ?? null,
-          last_error_at: report?.lastErrorAt?.toISOString() ?? null,
-          last_full_run_at: report?.caughtUpAt?.toISOString() ?? null,
-          process: report?.process?.name ?? null,
-          lease_expires_at:
-            report?.process?.leaseExpiresAt.toISOString() ?? null,
           catalog_version: engines.catalogVersion ?? null,
         } satisfies TenantStatus);
       },

@@ -237,25 +237,25 @@ describe.each(databases.eachSupportedId().slice(-1))(
     describe('GET …/status', () => {
       it('says of an engine what the process knows that does its background work', async () => {
         await insertEntity();
-        const at = (minute: number) =>
-          new Date(Date.UTC(2026, 10, 22, 18, minute));
+        const at = (minute: number) => `2026-11-22T18:0${minute}:00.000Z`;
         engines.report.mockResolvedValue({
           state: 'failed',
           reason: 'It has no token',
-          lastError: 'It has no token',
-          lastErrorAt: at(1),
-          caughtUpAt: at(2),
-          oldestDueAt: at(3),
-          lagSeconds: 60,
-          process: { name: 'host 1', leaseExpiresAt: at(4) },
+          last_error: 'It has no token',
+          last_error_at: at(1),
+          last_full_run_at: at(2),
+          oldest_due_at: at(3),
+          lag_seconds: 60,
+          process: 'host 1',
+          lease_expires_at: at(4),
           faults: 2,
-          sourceErrorCount: 21,
-          sourceErrors: [
+          source_error_count: 21,
+          source_errors: [
             {
               location: 'https://example.com/a.yaml',
-              entityRef: 'component:default/a b',
+              entity_ref: 'component:default/a b',
               message: 'Policy check failed',
-              nextTryAt: at(5),
+              next_try_at: at(5),
             },
           ],
         });
