@@ -8,6 +8,7 @@ import {
 } from '@backstage/backend-plugin-api';
 import type { JsonObject } from '@backstage/types';
 import { TestServer } from '@internal/catalog-testing/TestServer';
+import { withDeadline } from '@internal/postgres/testUtils';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer, get, type RequestOptions } from 'node:http';
@@ -146,6 +147,25 @@ describe('what the reads of a tenant may reach', () => {
     const answer = await reach.run(async () => (await fetch(echo.url)).text());
     await echo.stop();
     expect(answer).toBe('identity');
+  });
+
+  it('begins nothing once its time is over, and ends its requests with it', async () => {
+    const over = new AbortController();
+    let closed: Promise<unknown> | undefined;
+    const silent = await new TestServer(req => {
+      closed = once(req.socket, 'close');
+      over.abort(new Error('too late'));
+    }).listen();
+    const reach = new Reach({ isListed: () => true, signal: over.signal });
+    const ask = jest.fn(() => fetch(silent.url));
+    try {
+      await expect(reach.run(ask)).rejects.toThrow('too late');
+      await withDeadline('the end of the request', closed!);
+      await expect(reach.run(ask)).rejects.toThrow('too late');
+      expect(ask).toHaveBeenCalledTimes(1);
+    } finally {
+      await silent.stop();
+    }
   });
 
   it('does not concern others of the process', async () => {

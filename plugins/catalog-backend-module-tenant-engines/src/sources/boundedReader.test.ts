@@ -2,9 +2,11 @@ import {
   mockServices,
   ServiceFactoryTester,
 } from '@backstage/backend-test-utils';
-import type {
-  ServiceFactory,
-  UrlReaderService,
+import { urlReaderFactoriesServiceRef } from '@backstage/backend-defaults/urlReader';
+import {
+  createServiceFactory,
+  type ServiceFactory,
+  type UrlReaderService,
 } from '@backstage/backend-plugin-api';
 import { TestServer } from '@internal/catalog-testing/TestServer';
 import { randomBytes } from 'node:crypto';
@@ -12,6 +14,7 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { tarOf } from '../__testUtils__/tarOf';
+import { rejectionOf } from '../work/rejectionOf';
 import { boundedReaders } from './boundedReader';
 import { DEFAULT_BOUNDS, type SourceBounds } from './bounds';
 
@@ -36,17 +39,20 @@ describe('a pattern of files', () => {
 
   afterEach(() => server.stop());
 
-  async function search(
-    bounds: Partial<SourceBounds>,
-    url = `${server.url}/projects/p/repos/r/browse/**/catalog-info.yaml?at=main`,
-  ) {
+  const URL_OF_FILES = () =>
+    `${server.url}/projects/p/repos/r/browse/**/catalog-info.yaml?at=main`;
+
+  async function search(bounds: Partial<SourceBounds>, url = URL_OF_FILES()) {
     const { files } = await (await createReader(bounds)).search(url);
     return Promise.all(files.map(file => file.content()));
   }
 
   async function createReader(
     bounds: Partial<SourceBounds>,
-    workingDirectory = tmpdir(),
+    {
+      workingDirectory = tmpdir(),
+      reader,
+    }: { workingDirectory?: string; reader?: UrlReaderService } = {},
   ) {
     return (await ServiceFactoryTester.from(
       boundedReaders({
@@ -55,6 +61,12 @@ describe('a pattern of files', () => {
       }) as ServiceFactory<UrlReaderService, 'plugin'>,
       {
         dependencies: [
+          createServiceFactory({
+            service: urlReaderFactoriesServiceRef,
+            deps: {},
+            factory: () => () =>
+              reader ? [{ predicate: () => true, reader }] : [],
+          }),
           mockServices.rootConfig.factory({
             data: {
               backend: { workingDirectory },
@@ -73,6 +85,24 @@ describe('a pattern of files', () => {
       },
     ).getSubject()) as UrlReaderService;
   }
+
+  it('ends the reads of any client with its time, and with the caller', async () => {
+    const signals: AbortSignal[] = [];
+    const hang = (_url: string, options?: { signal?: unknown }) => {
+      signals.push(options!.signal as AbortSignal);
+      return rejectionOf(signals.at(-1)!);
+    };
+    const reader = await createReader(
+      { timeoutMs: 50 },
+      { reader: { readUrl: hang, readTree: hang, search: hang } },
+    );
+    for (const read of [reader.readUrl, reader.readTree, reader.search]) {
+      await expect(read(URL_OF_FILES())).rejects.toThrow('longer than 50 ms');
+      const signal = AbortSignal.abort(new Error('has left')) as never;
+      await expect(read(URL_OF_FILES(), { signal })).rejects.toThrow('left');
+    }
+    expect(signals.map(({ aborted }) => aborted)).toEqual(Array(6).fill(true));
+  });
 
   it('finds files beside others that are larger than a file may be', async () => {
     archive = tarOf({
@@ -130,7 +160,10 @@ describe('a pattern of files', () => {
     const folder = await mkdtemp(join(tmpdir(), 'unpacked-'));
     try {
       const unpack = async (maxArchiveBytes: number) => {
-        const reader = await createReader({ maxArchiveBytes }, folder);
+        const reader = await createReader(
+          { maxArchiveBytes },
+          { workingDirectory: folder },
+        );
         const tree = await reader.readTree(
           `${server.url}/projects/p/repos/r/browse?at=main`,
         );
@@ -164,9 +197,12 @@ describe('a pattern of files', () => {
     ).rejects.toThrow('may take long to match');
   });
 
-  it('is refused where the size of files is not known before they are read', async () => {
-    await expect(
-      search({}, 'https://b.s3.eu-west-1.amazonaws.com/o/r/blob/main/*.yaml'),
-    ).rejects.toThrow('refuse patterns for');
-  });
+  it.each(['b.s3.eu-west-1.amazonaws.com', 'storage.cloud.google.com'])(
+    'is refused where the size of files is not known before they are read, at %s',
+    async host => {
+      await expect(
+        search({}, `https://${host}/o/r/blob/main/*.yaml`),
+      ).rejects.toThrow('refuse patterns for');
+    },
+  );
 });

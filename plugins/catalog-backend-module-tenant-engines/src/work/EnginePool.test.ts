@@ -8,6 +8,7 @@ import {
 import type { Knex } from 'knex';
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { inspect } from 'node:util';
 import { Client, type ClientConfig } from 'pg';
 import { BackgroundWork } from './BackgroundWork';
 import { EnginePool } from './EnginePool';
@@ -192,6 +193,13 @@ describe.each(newest.eachSupportedId())('the pool of engines on %s', id => {
     } finally {
       silent.close();
     }
+  });
+
+  it('shows no password with its Knex, which errors and logs may have', () => {
+    const { acme } = open(1);
+    const shown = inspect(acme.client, { depth: 3 });
+    expect(shown).toContain(connection.user);
+    expect(shown).not.toContain(`'${connection.password}'`);
   });
 
   it('tells for how long a tenant has had a connection', async () => {
@@ -485,6 +493,8 @@ describe.each(newest.eachSupportedId())('the pool of engines on %s', id => {
       lease.isHeld = false;
       await expect(work.run(() => noteOf(acme))).rejects.toMatchObject(refusal);
       await expect(noteOf(acme)).resolves.toBe('acme');
+      // Of its connections, none counts any more.
+      await withDeadline('the end of the work', work.finish());
     });
 
     it('fails a transaction as a whole whose first statement it has refused', async () => {
@@ -521,8 +531,10 @@ describe.each(newest.eachSupportedId())('the pool of engines on %s', id => {
       const { release } = await hold(acme);
       const waits = failureOf(work.run(() => noteOf(acme)));
       await waitUntil('the request', () => pool.stats().waiting === 1);
+      expect(work.isQuiet).toBe(false);
       work.close();
       expect(await waits).toMatchObject(refusal);
+      await withDeadline('the end of the work', work.finish());
       await release();
     });
 
