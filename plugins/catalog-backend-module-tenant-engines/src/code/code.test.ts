@@ -270,7 +270,7 @@ describe.each(databases.eachSupportedId())('code on %s', id => {
     });
     await waitUntil('the faults', async () => {
       const { faults } = await web.engines.report(tenants.idOf('globex'));
-      return faults >= 3;
+      return faults! >= 3;
     });
     for (const name of ['x', 'y', 'z']) {
       expect(await namesOf('globex')).not.toContain(name);

@@ -222,7 +222,8 @@ describe('the configuration of an instance', () => {
         github: [{ host: 'github.com', token: '${GONE}' }],
       },
     };
-    const read = () => configs.configOfInstance(tenant, stored, { id: 'search' });
+    const read = () =>
+      configs.configOfInstance(tenant, stored, { id: 'search' });
     await expect(configs.configOf(tenant, stored)).rejects.toThrow('GONE');
     const { config, fault } = await read();
     expect(config.has('integrations')).toBe(false);

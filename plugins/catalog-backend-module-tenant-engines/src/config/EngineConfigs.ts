@@ -4,7 +4,7 @@ import type {
   RootConfigService,
 } from '@backstage/backend-plugin-api';
 import { type Config, ConfigReader } from '@backstage/config';
-import type { JsonObject, JsonValue } from '@backstage/types';
+import type { JsonObject } from '@backstage/types';
 import type { ActiveTenant } from 'backstage-plugin-catalog-tenancy-node';
 import { resolve } from 'path';
 import { fileTargetsModule } from './fileTargets';

@@ -17,9 +17,7 @@ type Task = SchedulerServiceTaskScheduleDefinition &
 
 const TASK = { id: 'task', frequency: { hours: 1 }, timeout: { minutes: 1 } };
 
-function setUp(
-  options: Partial<Parameters<typeof tenantScheduler>[0]> = {},
-) {
+function setUp(options: Partial<Parameters<typeof tenantScheduler>[0]> = {}) {
   const work = new BackgroundWork({
     tenantSlug: 'acme',
     holdsLease: () => true,
@@ -32,7 +30,7 @@ function setUp(
     scheduleTask: async task => void tasks.push(task),
     getScheduledTasks: async () =>
       ['tenant:of-acme:task', 'tenant:of-globex:task', 'task'].map(
-        id => ({ id }) as SchedulerServiceTaskDescriptor,
+        id => ({ id } as SchedulerServiceTaskDescriptor),
       ),
   });
   const scheduler = tenantScheduler({

@@ -341,7 +341,11 @@ export class PluginInstances {
       plugin,
     );
     const secrets = configs.secretsOf(config);
-    return { config, fault, found: fault === undefined ? [...secrets] : [fault] };
+    return {
+      config,
+      fault,
+      found: fault === undefined ? [...secrets] : [fault],
+    };
   }
 
   /** @returns whether it restarts now; otherwise the next check tries again */

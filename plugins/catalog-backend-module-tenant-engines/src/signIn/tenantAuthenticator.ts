@@ -72,11 +72,13 @@ export function tenantAuthenticator(options: {
         throw error;
       }
       logger.warn(
-        `The sign-in provider of a tenant has failed: ${describeFailure(error)}`,
+        `The sign-in provider of a tenant has failed: ${describeFailure(
+          error,
+        )}`,
         { tenant: tenantSlug },
       );
-      const code = error instanceof errors.OPError ? error.error : '';
-      throw /^[a-z_]+$/.test(code)
+      const code = error instanceof errors.OPError ? error.error : undefined;
+      throw code !== undefined && /^[a-z_]+$/.test(code)
         ? new NotAllowedError(`The provider of this tenant answers: ${code}`)
         : new ServiceUnavailableError(
             "The provider of this tenant can't be used at the moment. Try again later",

@@ -308,7 +308,9 @@ describe.each(databases.eachSupportedId())('a source of a tenant on %s', id => {
 
     // It is tried again once it is refreshed, as the page does.
     const { source_errors } = await running.report(tenant_id);
-    const refOf = source_errors!.find(({ location }) => location === targets[1]);
+    const refOf = source_errors!.find(
+      ({ location }) => location === targets[1],
+    );
     answers.set('/a-name.yaml', send(componentYaml('a-valid-name')));
     await backend
       .as('umbrella')

@@ -199,10 +199,7 @@ export class PostgresTenantUsageStore implements TenantUsageStore {
         this.#counted = new Map();
         await this.#storeBatch();
       } catch (error) {
-        if (
-          error instanceof DatabaseUnavailableError &&
-          error.outcomeUnknown
-        ) {
+        if (error instanceof DatabaseUnavailableError && error.outcomeUnknown) {
           // It may be stored, and must not count twice.
           this.#batch = [];
         }

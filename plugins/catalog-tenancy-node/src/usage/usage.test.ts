@@ -144,12 +144,10 @@ describe.each(databases.eachSupportedId())('what tenants use, on %s', id => {
     const { usage } = open(pool);
     usage.count(acme);
     const { transaction } = pool;
-    jest
-      .spyOn(pool, 'transaction')
-      .mockImplementationOnce(async (...args) => {
-        await transaction.apply(pool, args);
-        throw new DatabaseUnavailableError('lost', { outcomeUnknown: true });
-      });
+    jest.spyOn(pool, 'transaction').mockImplementationOnce(async (...args) => {
+      await transaction.apply(pool, args);
+      throw new DatabaseUnavailableError('lost', { outcomeUnknown: true });
+    });
     await usage.stop();
     usage.count(acme);
     await usage.stop();

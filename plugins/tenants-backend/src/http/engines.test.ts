@@ -350,6 +350,7 @@ describe.each(databases.eachSupportedId().slice(-1))(
           };
           expect(await write('If-Match', '*')).toEqual([412, 412]);
           expect(await write('If-None-Match', '*')).toEqual([200, 412]);
+          await backend.admin.put(path, {});
           expect(await write('If-Match', await tagOf())).toEqual([200, 412]);
           expect(await write('If-None-Match', '*')).toEqual([412, 412]);
         });
