@@ -114,6 +114,12 @@ describe.each(databases.eachSupportedId())(
               .protectDefaultCatalog({ schema }),
           );
           await quiet(database);
+          if (before === UPSTREAM_NAMES[0] && outcome === 'broken') {
+            // Not every one of the first migrations can be repeated.
+            expect(
+              await database.query(`select from "${schema}".knex_migrations`),
+            ).toEqual([]);
+          }
           await database.tables().protectDefaultCatalog({ schema });
           expect(await structure(database, schema)).toEqual(expected);
           return outcome;
