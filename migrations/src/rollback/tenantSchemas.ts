@@ -24,12 +24,20 @@ const REGISTRIES = `select n.nspname as schema, c.relname as table, format('%I.t
   join pg_attribute s on s.attrelid = c.oid and s.attname = 'tenant_slug'
  where c.relname = 'tenants' and c.relkind = 'r' and not row_security_active(c.oid)`;
 
-interface Registry {
+export interface Registry {
   schema: string;
   table: string;
   /** The table as SQL. */
   tenants: string;
   isReadable: boolean;
+}
+
+/** The other registries in this database. */
+export function readRegistries({
+  executor,
+  settings,
+}: Pick<StepContext, 'executor' | 'settings'>): Promise<Registry[]> {
+  return executor.read<Registry>(REGISTRIES, [settings.schema]);
 }
 
 /**
@@ -46,9 +54,7 @@ export async function readTenantsOfOthers(
   const tenants = new Map<string, string>();
   // The search path ignores a schema that the login may not use.
   await asLogin({ executor }, async () => {
-    const registries = await executor.read<Registry>(REGISTRIES, [
-      settings.schema,
-    ]);
+    const registries = await readRegistries({ executor, settings });
     if (needsAll) {
       const rights = ['select'];
       await refuseWithoutRights(executor, {

@@ -13,7 +13,7 @@ interface Needed {
   creates?: boolean;
 }
 
-interface NeededTable {
+export interface NeededTable {
   schema: string;
   table: string;
   /** `select`; or `own`, for ALTER TABLE. With `trigger` it creates functions and indexes beside it. */
@@ -87,23 +87,35 @@ const LACKS = `
  * @throws {@link RefusedError} with the rights that it lacks, and the statements that give them
  */
 export async function refuseWithoutRights(
+  executor: Pick<Executor, 'read'>,
+  needed: Needed,
+): Promise<void> {
+  const lacking = await describeLacking(executor, needed);
+  if (lacking.length > 0) {
+    throw new RefusedError(lacking.join());
+  }
+}
+
+/** The same in words; nothing where it lacks none. */
+export async function describeLacking(
   { read }: Pick<Executor, 'read'>,
   { tables, schemas = [], functionName, creates = false }: Needed,
-): Promise<void> {
+): Promise<string[]> {
   const lacks = await read<{
     right: string;
     statement: string | null;
   }>(LACKS, [JSON.stringify(tables), schemas, functionName ?? null, creates]);
-  if (lacks.length > 0) {
-    const [{ database, role }] = await read<{ database: string; role: string }>(
-      'select current_database() as database, current_user as role',
-    );
-    throw new RefusedError(
-      `In the database "${database}" the login "${role}" lacks ${lacks
-        .map(({ right }) => right)
-        .join('; ')}. Connect as a superuser, or let one run there:${below(
-        lacks.flatMap(({ statement }) => statement ?? []),
-      )}`,
-    );
+  if (lacks.length === 0) {
+    return [];
   }
+  const [{ database, role }] = await read<{ database: string; role: string }>(
+    'select current_database() as database, current_user as role',
+  );
+  return [
+    `In the database "${database}" the login "${role}" lacks ${lacks
+      .map(({ right }) => right)
+      .join('; ')}. Connect as a superuser, or let one run there:${below(
+      lacks.flatMap(({ statement }) => statement ?? []),
+    )}`,
+  ];
 }

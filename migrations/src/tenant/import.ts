@@ -5,17 +5,27 @@ import type { Executor } from '../engine/Executor';
 import type { StepContext } from '../engine/Step';
 import { RefusedError } from '../errors';
 import { operatorCommand } from '../operatorCommand';
-import { readTenantsOfOthers, refuseSharedId } from '../rollback/tenantSchemas';
+import {
+  readRegistries,
+  readTenantsOfOthers,
+  refuseSharedId,
+} from '../rollback/tenantSchemas';
 import { DEFAULT_TENANT_ID, RETIRED_TABLE } from '../schema/tables';
 import { escapeIdentifier } from '../sql';
 import { type Footer, type Header, readArchive, requireFile } from './archive';
-import { BATCH, loadParts, type PartPlace, requireTable } from './loadParts';
+import { BATCH, loadParts, type PartPlace, requireShared } from './loadParts';
 import { placeOf, whereIs, withPlaces } from './places';
 import type { Place, Portal } from './places';
-import { digestOf, refuseHalfPurged, removeLeftovers } from './purge';
+import {
+  digestOf,
+  LEFT_BEHIND,
+  refuseHalfPurged,
+  REMOVED,
+  removeLeftovers,
+} from './purge';
 import { allowWrites } from './refusedWrites';
 import type { Target } from './rewrite';
-import { refuseWithoutRightsOn } from './rights';
+import { type OnTenant, refuseWithoutRightsOn } from './rights';
 import {
   isKnown,
   isOwnSchema,
@@ -61,32 +71,32 @@ export async function importTenant(
   const { file, portal } = options;
   const { reporter } = context;
   const { header, footer } = await readChecked(context, file);
-  const target = options.replace
-    ? await chooseReplaced(context, header)
-    : await chooseTarget(context, header, footer, options.slug);
-  await options.confirm?.(target);
-  const report = {
-    tenantId: target.tenantId,
-    slug: target.slug,
-    rows: Object.fromEntries(
-      header.sections.map(({ part, table, rows }) => [
-        `${part} ${table}`,
-        rows,
-      ]),
-    ),
-  };
-  await withPlaces(context, portal, async places => {
-    await refuseUnfillable(places, partsOf(header), target.tenantId);
+  return withPlaces(context, portal, async places => {
+    const { id, slug } = header.tenant;
+    const wanted = options.slug ?? slug;
+    const likely = options.replace
+      ? id
+      : await chooseId(context, id, footer.sha256, wanted, new Map());
+    const needed = {
+      others: (await readRegistries(context)).map(each => ({
+        ...each,
+        rights: ['select'],
+      })),
+      ...(options.replace ? {} : { removes: LEFT_BEHIND }),
+    };
+    await refuseUnfillable(places, partsOf(header), likely, needed);
+    const target = options.replace
+      ? await chooseReplaced(context, header)
+      : await chooseTarget(context, header, footer, wanted);
+    if (target.tenantId !== likely) {
+      await refuseUnfillable(places, partsOf(header), target.tenantId, needed);
+    }
+    await options.confirm?.(target);
+    await requireShared(context, places, header.sections, target);
     const parts: PartPlace[] = [];
     for (const part of new Set(header.sections.map(each => each.part))) {
       const { executor, schema } = await whereIs(context, places, part, target);
-      const { session } = executor;
-      parts.push({ part, session, schema });
-      for (const section of header.sections) {
-        if (section.part === part && !isOwnSchema(part)) {
-          await requireTable(session, section, schema);
-        }
-      }
+      parts.push({ part, session: executor.session, schema });
     }
     if (!options.replace) {
       await removeLeftovers(context, places, target.tenantId);
@@ -105,8 +115,17 @@ export async function importTenant(
       },
     );
     await removeMarks(places, target.tenantId);
+    return {
+      tenantId: target.tenantId,
+      slug: target.slug,
+      rows: Object.fromEntries(
+        header.sections.map(({ part, table, rows }) => [
+          `${part} ${table}`,
+          rows,
+        ]),
+      ),
+    };
   });
-  return report;
 }
 
 /**
@@ -137,9 +156,13 @@ export async function giveUpImport(
   }
   await refuseHalfPurged(context, id);
   const tenantId = await chooseId(context, id, sha256, slug);
-  await withPlaces(context, options.portal, places =>
-    removeLeftovers(context, places, tenantId),
-  );
+  await withPlaces(context, options.portal, async places => {
+    await refuseWithoutRightsOn(places, tenantId, {
+      mockups: REMOVED,
+      removes: LEFT_BEHIND,
+    });
+    await removeLeftovers(context, places, tenantId);
+  });
   return slug;
 }
 
@@ -189,8 +212,10 @@ export function refuseUnfillable(
   places: Place[],
   parts: string[],
   tenantId: string,
+  more?: Pick<OnTenant, 'others' | 'removes'>,
 ): Promise<void> {
   return refuseWithoutRightsOn(places, tenantId, {
+    ...more,
     own: ['own', 'select', 'trigger'],
     mockups: ['select', 'insert', 'update', 'delete'],
     makes: parts,
@@ -247,7 +272,7 @@ async function chooseTarget(
   context: StepContext,
   { tenant: from }: Header,
   { sha256 }: Footer,
-  wanted: string = from.slug,
+  wanted: string,
 ): Promise<Target> {
   if (!/^[a-z0-9-]{1,63}$/.test(wanted) || ['www', 'mine'].includes(wanted)) {
     throw new RefusedError(
@@ -278,13 +303,14 @@ async function chooseId(
   id: string,
   sha256: string,
   slug: string,
+  others?: ReadonlyMap<string, string>,
 ): Promise<string> {
   const registered = await context.executor.read(
     'select from tenants where tenant_id = $1',
     [id],
   );
-  const others = await readTenantsOfOthers(context, true);
-  return registered.length > 0 || others.has(id.replaceAll('-', ''))
+  const ofOthers = others ?? (await readTenantsOfOthers(context, true));
+  return registered.length > 0 || ofOthers.has(id.replaceAll('-', ''))
     ? uuidOf(`${sha256} ${slug}`)
     : id;
 }

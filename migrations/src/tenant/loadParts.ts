@@ -7,6 +7,7 @@ import { enumerate } from '../text';
 import { readArchive, type Section } from './archive';
 import { announce, fillOwnTables, fillWithoutIndexes } from './partTables';
 import { describeShared } from './description';
+import { type Place, whereIs } from './places';
 import { allowWritesOnCommit } from './refusedWrites';
 import { rowExpression, type Target } from './rewrite';
 import {
@@ -158,6 +159,24 @@ async function requireSum(
     throw new VerificationError(
       `The imported rows of ${section.part} ${section.table} differ from those in the file. Nothing was imported: run the command again.`,
     );
+  }
+}
+
+/** The same of the tables that all tenants share, before anything is written. */
+export async function requireShared(
+  context: StepContext,
+  places: Place[],
+  sections: Omit<Section, 'rows'>[],
+  target: Target,
+): Promise<void> {
+  for (const section of sections.filter(({ part }) => !isOwnSchema(part))) {
+    const { executor, schema } = await whereIs(
+      context,
+      places,
+      section.part,
+      target,
+    );
+    await requireTable(executor.session, section, schema);
   }
 }
 

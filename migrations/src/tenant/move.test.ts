@@ -599,13 +599,26 @@ describe.each(databases.eachSupportedId())('the move of a tenant on %s', id => {
     expect(await isActive(from)).toBe(true);
   });
 
-  it('names the database that lacks tables of this version', async () => {
-    const to = await clones.clone(empty);
-    await query(
-      to,
+  it.each([
+    [
+      'tables of this version',
       `delete from tenancy.tenancy_migrations where name like '%retired_slugs';
        drop table tenancy.retired_slugs`,
-    );
+      /^Error: The database ".*" lacks tables .* on it first/m,
+    ],
+    [
+      'a column of the registry',
+      'alter table tenancy.tenant_members drop column created_by',
+      /^Error: The rows of registry tenant_members have created_by, for which/m,
+    ],
+    [
+      'a column of mockups',
+      'alter table plugins.mockup_comments drop column author',
+      /^Error: The rows of mockups mockup_comments have author, for which/m,
+    ],
+  ])('refuses a destination without %s', async (_, lacking, message) => {
+    const to = await clones.clone(empty);
+    await query(to, lacking);
     await expect(
       runInProcess(
         { ...connection, database: full },
@@ -614,10 +627,11 @@ describe.each(databases.eachSupportedId())('the move of a tenant on %s', id => {
       ),
     ).resolves.toMatchObject({
       exitCode: 3,
-      stderr: expect.stringMatching(
-        new RegExp(`^Error: The database "${to}" lacks tables .* on it first`),
-      ),
+      stderr: expect.stringMatching(message),
     });
+    await expect(
+      query(to, `select from tenancy.tenants where tenant_id = '${TEAM}'`),
+    ).resolves.toEqual([]);
   });
 
   it('goes on from wherever it was killed', async () => {

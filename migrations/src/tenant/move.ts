@@ -16,7 +16,7 @@ import {
   removeMarks,
   RETIRED_OF_ANOTHER,
 } from './import';
-import { requireTable } from './loadParts';
+import { requireShared, requireTable } from './loadParts';
 import { announce, fillOwnTables } from './partTables';
 import {
   inSnapshots,
@@ -397,6 +397,14 @@ export async function moveToDeployment(
       });
       const parts = await ownParts(from, tenantId);
       await refuseUnfillable(there, parts, tenantId);
+      const sections = await registrySections(
+        context.executor,
+        context.settings.schema,
+      );
+      for (const { executor } of here) {
+        sections.push(...(await mockupSections(executor)));
+      }
+      await requireShared(to.context, there, sections, target);
       const move = new Move(from, into, target);
       await move.begin();
       await makeMissingTables(there, parts, {

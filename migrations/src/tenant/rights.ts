@@ -1,5 +1,7 @@
 import { findTenantSchemas } from '../adopt/engine';
-import { refuseWithoutRights } from '../schema/rights';
+import { RefusedError } from '../errors';
+import { describeLacking } from '../schema/rights';
+import type { NeededTable } from '../schema/rights';
 import { type Place, placeOf } from './places';
 import { functionOf } from './refusedWrites';
 import {
@@ -12,7 +14,7 @@ import {
 } from './sections';
 
 /** What a command does with the tables of a tenant. */
-interface OnTenant {
+export interface OnTenant {
   /** On the tables of its engine and instances, unless their schemas go. */
   own?: readonly string[];
   mockups: readonly string[];
@@ -20,6 +22,8 @@ interface OnTenant {
   makes?: readonly string[];
   /** If its schemas go: tables of plugins that lose rows too, each with a column that it has. */
   removes?: readonly (readonly [table: string, column: string])[];
+  /** In the database of the catalog. */
+  others?: readonly NeededTable[];
 }
 
 /**
@@ -30,39 +34,42 @@ interface OnTenant {
 export async function refuseWithoutRightsOn(
   places: Place[],
   tenantId: string,
-  { own = [], mockups, makes, removes }: OnTenant,
+  { own = [], mockups, makes, removes, others = [] }: OnTenant,
 ): Promise<void> {
+  const lacking: string[] = [];
   for (const place of places) {
     const { executor } = place;
     const schemas = await findTenantSchemas(executor, tenantId);
-    const needed = (
+    const withRights = (
       tables: Pick<FoundSection, 'schema' | 'table'>[],
       rights: readonly string[],
-    ) => tables.map(({ schema, table }) => ({ schema, table, rights }));
-    const tables = needed(
+    ): NeededTable[] =>
+      tables.map(({ schema, table }) => ({ schema, table, rights }));
+    const tables = withRights(
       await mockupSections(executor, removes !== undefined),
       mockups,
     );
+    tables.push(...(place === places[0] ? others : []));
     if (!removes) {
       const migrated = schemas.map(schema => ({
         schema,
         table: 'knex_migrations',
       }));
       tables.push(
-        ...needed(await schemaSections(executor, tenantId), own),
-        ...needed(migrated, ['select']),
+        ...withRights(await schemaSections(executor, tenantId), own),
+        ...withRights(migrated, ['select']),
       );
     }
     for (const [table, column] of removes ?? []) {
       const found = await sharedSchemas(executor, table, column);
       tables.push(
-        ...needed(
+        ...withRights(
           found.map(schema => ({ schema, table })),
           ['select', 'delete'],
         ),
       );
     }
-    await refuseWithoutRights(executor, {
+    const needed = {
       tables,
       schemas: removes && schemas,
       functionName: (makes ?? removes) && functionOf(tenantId),
@@ -70,8 +77,12 @@ export async function refuseWithoutRightsOn(
         part =>
           isOwnSchema(part) &&
           placeOf(places, part) === place &&
-          !schemas.includes(schemaOfPart(part, tenantId)),
+          (removes || !schemas.includes(schemaOfPart(part, tenantId))),
       ),
-    });
+    };
+    lacking.push(...(await describeLacking(executor, needed)));
+  }
+  if (lacking.length > 0) {
+    throw new RefusedError(lacking.join('\n'));
   }
 }
