@@ -2,7 +2,6 @@ import { type AppConfig, ConfigReader } from '@backstage/config';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { documentsOf } from './documents';
-import { emptyBucket } from './emptyBucket';
 
 type JsonObject = AppConfig['data'];
 
@@ -32,21 +31,19 @@ describe('the documents of a tenant', () => {
     ['docs', `docs-of-tenants/${ID}/`],
     ['docs/', `docs-of-tenants/${ID}/`],
   ])('are beside the root %s of a bucket', (root, prefix) => {
-    expect(of({ type: 'awsS3', ...inBucket('b', root) })).toMatchObject({
-      kind: 'bucket',
-      bucket: 'b',
-      prefix,
-    });
+    expect(of({ type: 'awsS3', ...inBucket('b', root) })?.place).toBe(
+      `s3://b/${prefix}`,
+    );
   });
 
   it.each([
-    [inBucket('b', 'of/${tenant.slug}'), 'b', 'of/acme/'],
-    [inBucket('b-${tenant.id}'), `b-${ID}`, ''],
-    [inBucket('b-${tenant.slug}', '/docs/'), 'b-acme', ''],
-  ])('are where the operator has named a place: %j', (own, bucket, prefix) => {
+    [inBucket('b', 'of/${tenant.slug}'), 's3://b/of/acme/'],
+    [inBucket('b-${tenant.id}'), `s3://b-${ID}/`],
+    [inBucket('b-${tenant.slug}', '/docs/'), 's3://b-acme/'],
+  ])('are where the operator has named a place: %j', (own, place) => {
     expect(
-      of({ type: 'awsS3', ...inBucket('shared', 'docs') }, own),
-    ).toMatchObject({ kind: 'bucket', bucket, prefix });
+      of({ type: 'awsS3', ...inBucket('shared', 'docs') }, own)?.place,
+    ).toBe(place);
   });
 
   it('are nowhere that others have, too', () => {
@@ -73,7 +70,7 @@ describe('the documents of a tenant', () => {
     ],
   ])('of %s are removed by a command', (type, settings, command) => {
     expect(of({ type, [type]: settings })).toEqual({
-      kind: 'elsewhere',
+      place: expect.any(String),
       command,
     });
   });
@@ -132,19 +129,23 @@ describe('a bucket', () => {
       type: 'awsS3',
       awsS3: { bucketName: 'b', bucketRootPath: 'docs', ...settings() },
     });
-    await expect(emptyBucket(found as never)).resolves.toBe(3);
+    await expect(found?.remove?.()).resolves.toBe(true);
     expect([...keys]).toEqual(others);
   });
 
   it('is left alone with credentials that the command has not', async () => {
-    keys = new Set(['a/b']);
-    await expect(
-      emptyBucket({
-        bucket: 'b',
-        prefix: 'a/',
-        settings: settings({ accountId: '123456789012' }),
-      }),
-    ).rejects.toThrow('its credentials are of an account or a role');
+    keys = new Set([`docs-of-tenants/${ID}/a`]);
+    const found = of({
+      type: 'awsS3',
+      awsS3: {
+        bucketName: 'b',
+        bucketRootPath: 'docs',
+        ...settings({ accountId: '123456789012' }),
+      },
+    });
+    await expect(found?.remove?.()).rejects.toThrow(
+      'its credentials are of an account or a role',
+    );
     expect(keys.size).toBe(1);
   });
 });

@@ -2,16 +2,19 @@ import type { AppConfig, Config } from '@backstage/config';
 import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { resolve } from 'node:path';
+import { emptyBucket } from './emptyBucket';
 
 type JsonObject = AppConfig['data'];
 
 /** Where TechDocs keeps the documents of a tenant. */
-export type Documents =
-  | { kind: 'folder'; path: string }
-  /** Below a prefix of a bucket of S3; below '' where the whole bucket is the tenant's. */
-  | { kind: 'bucket'; bucket: string; prefix: string; settings: JsonObject }
-  /** What removes it, by the tools of its provider. */
-  | { kind: 'elsewhere'; command: string };
+export interface Documents {
+  /** The folder, or the address in a store. */
+  place: string;
+  /** What removes them, by the tools of the provider. */
+  command: string;
+  /** Removes them, where this process can, and resolves to whether there were any. */
+  remove?(): Promise<boolean>;
+}
 
 const PUBLISHER = 'techdocs.publisher';
 const OF_TENANTS = 'tenancy.plugins.config.techdocs.publisher';
@@ -57,10 +60,7 @@ export function documentsOf(
       const root = ownValue(key) ?? besideRoot(key);
       return root === undefined
         ? undefined
-        : {
-            kind: 'folder',
-            path: resolve(existsSync(BACKEND) ? BACKEND : '.', root),
-          };
+        : inFolder(resolve(existsSync(BACKEND) ? BACKEND : '.', root));
     }
     case 'awsS3':
     case 'googleGcs': {
@@ -74,12 +74,19 @@ export function documentsOf(
       const bucket =
         ownBucket ?? String(own.bucketName ?? shared.bucketName ?? '');
       const prefix = root ? `${root.replace(/^\/+|\/+$/g, '')}/` : '';
+      const place = `${type === 'awsS3' ? 's3' : 'gs'}://${bucket}/${prefix}`;
       return type === 'awsS3'
-        ? { kind: 'bucket', bucket, prefix, settings: { ...shared, ...own } }
-        : {
-            kind: 'elsewhere',
-            command: `gcloud storage rm --recursive "gs://${bucket}/${prefix}**"`,
-          };
+        ? {
+            place,
+            command: `aws s3 rm --recursive ${place}`,
+            remove: async () =>
+              (await emptyBucket({
+                bucket,
+                prefix,
+                settings: { ...shared, ...own },
+              })) > 0,
+          }
+        : { place, command: `gcloud storage rm --recursive "${place}**"` };
     }
     default: {
       const key = 'containerName';
@@ -87,7 +94,7 @@ export function documentsOf(
       return container === undefined
         ? undefined
         : {
-            kind: 'elsewhere',
+            place: container,
             command:
               type === 'azureBlobStorage'
                 ? `az storage container delete --name ${container} --account-name ${accountOf(
@@ -105,9 +112,14 @@ function accountOf({ credentials }: JsonObject): string {
   return accountName === undefined ? '<account>' : String(accountName);
 }
 
-/** @returns whether there was one */
-export async function removeFolder(path: string): Promise<boolean> {
-  const exists = existsSync(path);
-  await rm(path, { recursive: true, force: true });
-  return exists;
+function inFolder(path: string): Documents {
+  return {
+    place: path,
+    command: `rm -r ${path}`,
+    async remove() {
+      const exists = existsSync(path);
+      await rm(path, { recursive: true, force: true });
+      return exists;
+    },
+  };
 }

@@ -1,5 +1,5 @@
 import { ConfigReader } from '@backstage/config';
-import { mkdir, mkdtemp } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import {
@@ -12,7 +12,6 @@ import { runInProcess, runOnTerminal } from '../cli/__testUtils__/runCli';
 import { TEAM } from '../partitions/__testUtils__/tenants';
 import { givePartition } from '../partitions/move';
 import type { Clones } from '../resumption/__testUtils__/Clones';
-import { removeFolder } from './documents';
 import { purgeTenant } from './purge';
 import { searchTraces } from './traces';
 import { HEX } from './__testUtils__/plugins';
@@ -292,8 +291,8 @@ describe.each(databases.eachSupportedId())('purge on %s', id => {
         publisher: { type: 'local', local: { publishDirectory: folder } },
       },
     });
-    const rm = jest.spyOn(jest.requireActual('node:fs/promises'), 'rm');
-    rm.mockRejectedValueOnce(new Error('EACCES: permission denied'));
+    const removal = jest.spyOn(jest.requireActual('node:fs/promises'), 'rm');
+    removal.mockRejectedValueOnce(new Error('EACCES: permission denied'));
     let report: unknown;
     try {
       await clones.migrate(name, async ({ context }) => {
@@ -304,9 +303,9 @@ describe.each(databases.eachSupportedId())('purge on %s', id => {
         });
       });
     } finally {
-      rm.mockRestore();
-      await removeFolder(folder);
-      await removeFolder(`${folder}-of-tenants`);
+      removal.mockRestore();
+      await rm(folder, { recursive: true });
+      await rm(`${folder}-of-tenants`, { recursive: true });
     }
     expect(report).toMatchObject({
       folders: [],

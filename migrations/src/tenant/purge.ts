@@ -20,8 +20,7 @@ import { escapeIdentifier, escapeLiteral } from '../sql';
 import { formatThings, formatTime } from '../text';
 import { deleteRows } from './deleteRows';
 import { PEOPLE_TABLES, TASKS } from './description';
-import { documentsOf, removeFolder } from './documents';
-import { emptyBucket } from './emptyBucket';
+import { documentsOf } from './documents';
 import { withPlaces } from './places';
 import type { Place, Portal } from './places';
 import { allowWrites } from './refusedWrites';
@@ -37,7 +36,10 @@ import { searchTraces } from './traces';
 import type { Trace, Traces } from './traces';
 
 /** The rights to what goes. */
-const REMOVED = ['select', 'delete'];
+export const REMOVED = ['select', 'delete'];
+
+/** What an interrupted import may have left in tables of plugins. */
+export const LEFT_BEHIND = [[TASKS, 'id']] as const;
 
 /** The tenant that goes. */
 interface Subject {
@@ -132,21 +134,13 @@ export async function refuseHalfPurged(
   }
 }
 
-/**
- * Removes what an interrupted import has left. The registry does not have its id yet.
- *
- * @throws {@link RefusedError} for what the login may not remove
- */
+/** Removes what an interrupted import has left. The registry does not have its id yet. */
 export async function removeLeftovers(
   context: StepContext,
   places: Place[],
   tenantId: string,
 ): Promise<void> {
   const report = emptyReport(tenantId);
-  await refuseWithoutRightsOn(places, tenantId, {
-    mockups: REMOVED,
-    removes: [[TASKS, 'id']],
-  });
   for (const place of places) {
     await dropOwnSchemas(place, tenantId, report);
     await deleteElsewhere(context, place, tenantId, report);
@@ -225,7 +219,7 @@ async function refuseUnremovable(
 ): Promise<void> {
   await refuseWithoutRightsOn(places, tenantId, {
     mockups: REMOVED,
-    removes: [[TASKS, 'id'], ...PEOPLE_TABLES],
+    removes: [...LEFT_BEHIND, ...PEOPLE_TABLES],
   });
   for (const place of places) {
     const schemas = await findTenantSchemas(place.executor, tenantId);
@@ -415,34 +409,21 @@ async function removeDocuments(
   report: PurgeReport,
 ): Promise<void> {
   const documents = documentsOf(config, subject);
-  if (documents?.kind === 'elsewhere') {
-    report.elsewhere.push(documents.command);
+  if (!documents) {
+    return;
   }
-  if (documents?.kind === 'folder') {
-    const { path } = documents;
-    try {
-      if (await removeFolder(path)) {
-        report.folders.push(path);
-      }
-    } catch (error) {
-      reporter.warn(
-        `${path} could not be removed: ${(error as Error).message}`,
-      );
-      report.elsewhere.push(`rm -r ${path}`);
-    }
+  const { place, command, remove } = documents;
+  if (!remove) {
+    report.elsewhere.push(command);
+    return;
   }
-  if (documents?.kind === 'bucket') {
-    const address = `s3://${documents.bucket}/${documents.prefix}`;
-    try {
-      if ((await emptyBucket(documents)) > 0) {
-        report.folders.push(address);
-      }
-    } catch (error) {
-      reporter.warn(
-        `${address} could not be emptied: ${(error as Error).message}`,
-      );
-      report.elsewhere.push(`aws s3 rm --recursive ${address}`);
+  try {
+    if (await remove()) {
+      report.folders.push(place);
     }
+  } catch (error) {
+    reporter.warn(`${place} could not be removed: ${(error as Error).message}`);
+    report.elsewhere.push(command);
   }
 }
 
