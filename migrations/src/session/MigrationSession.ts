@@ -1,6 +1,6 @@
 import { Client, DatabaseError } from 'pg';
 import type { ClientConfig } from 'pg';
-import { escapeIdentifier } from '../sql';
+import { escapeIdentifier, escapeLiteral } from '../sql';
 import {
   CancelledError,
   ConnectionLostError,
@@ -58,12 +58,17 @@ const HIDDEN_TABLES = `select c.relname as name from pg_class c
     and ${hidesRows('c')}
   order by 1`;
 
-// PostgreSQL creates no partitioned table where this names the tablespace that it would take
-// anyway. Another one stays: the tables are to stand there.
-const OWN_TABLESPACE = `select pg_catalog.set_config('default_tablespace', '', false)
-  from pg_catalog.pg_database d join pg_catalog.pg_tablespace t on t.oid = d.dattablespace
- where d.datname = pg_catalog.current_database()
-   and t.spcname = pg_catalog.current_setting('default_tablespace')`;
+// New tables and indexes go where `entities` is, and without it where the login creates its own.
+// PostgreSQL creates no partitioned table where this names the tablespace of the database.
+const tablespace = (schema: string) => `
+select pg_catalog.set_config('default_tablespace', coalesce(nullif(
+         case when c.oid is null then pg_catalog.current_setting('default_tablespace') else t.spcname end,
+         own.spcname), ''), false)
+  from pg_catalog.pg_database d join pg_catalog.pg_tablespace own on own.oid = d.dattablespace
+  left join pg_catalog.pg_namespace n on n.nspname = ${escapeLiteral(schema)}
+  left join pg_catalog.pg_class c on c.relnamespace = n.oid and c.relname = 'entities'
+  left join pg_catalog.pg_tablespace t on t.oid = c.reltablespace
+ where d.datname = pg_catalog.current_database()`;
 
 // What a command reports as done survives a crash of the server. Levels above `off` stay.
 const DURABLE = `select pg_catalog.set_config('synchronous_commit', 'on', false)
@@ -76,15 +81,8 @@ const CHECK_CLIENT = 'set client_connection_check_interval = 1000';
 // A server that never answers would hold a command for ever; a busy one may take seconds.
 const CONNECT_TIMEOUT_MS = 60_000;
 
-// Statements have no time limit. While one goes without an answer, another connection asks after
-// this time, and again and again, whether the server still works on it.
-const SILENCE_MS = 60_000;
-
 // A proxy that has stopped never closes a connection.
 const CLOSE_MS = 5_000;
-
-// An error without a code, and in English: it is the driver's.
-const TIMED_OUT = /^(timeout expired|Query read timeout)$/;
 
 const INSUFFICIENT_PRIVILEGE = '42501';
 const QUERY_CANCELED = '57014';
@@ -154,7 +152,7 @@ export class MigrationSession {
   static settings(schema: string): string {
     return [
       sessionSettings(SETTINGS, CONDITIONAL),
-      OWN_TABLESPACE,
+      tablespace(schema),
       DURABLE,
       KEEP_STARTING_ROLE,
       // This schema alone: a missing name must not resolve to a table of Backstage's own
@@ -236,7 +234,6 @@ export class MigrationSession {
   }
 
   private async send<Row>(text: string, values?: unknown[]): Promise<Row[]> {
-    const watch = setInterval(() => this.endIfSilent(), SILENCE_MS);
     try {
       const result = await this.client.query(text, values);
       const last = Array.isArray(result) ? result[result.length - 1] : result;
@@ -248,46 +245,7 @@ export class MigrationSession {
         await this.client.query('').catch(() => undefined);
       }
       throw this.explain(error);
-    } finally {
-      clearInterval(watch);
     }
-  }
-
-  /**
-   * Ends the session if the server takes no connection in time, or no longer has this session:
-   * a network or a proxy may lose either without closing the connection.
-   */
-  private async endIfSilent(): Promise<void> {
-    const probe = new Client({
-      ...this.options.connection,
-      application_name: this.options.applicationName.slice(0, 63),
-      connectionTimeoutMillis: SILENCE_MS,
-      query_timeout: SILENCE_MS,
-    });
-    probe.on('error', () => undefined);
-    try {
-      await probe.connect();
-      const { rows } = await probe.query(
-        'select from pg_catalog.pg_stat_activity where pid = $1',
-        [this.serverPid],
-      );
-      if (rows.length === 0 && this.serverPid !== undefined) {
-        this.end('the server no longer has the session');
-      }
-    } catch (error) {
-      if (TIMED_OUT.test((error as Error).message)) {
-        const sessions = this.options.sessions ?? [this];
-        sessions.forEach(each => each.end('the server does not answer'));
-      }
-    } finally {
-      probe.end().catch(() => undefined);
-    }
-  }
-
-  private end(reason: string): void {
-    this.lost = true;
-    this.reason ??= reason;
-    this.client.end().catch(() => undefined);
   }
 
   /**

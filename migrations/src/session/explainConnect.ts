@@ -6,6 +6,9 @@ import { ConnectionError, ConnectionLostError } from '../errors';
 // ends sessions (57P05, 25P03, 25P04), and class 08: the connection.
 const SESSION_ENDED = /^(57P0[1235]|25P0[34]|08)/;
 
+// Of the driver, whose errors have no code.
+const TIMED_OUT = /^timeout expired$|connection timeout/;
+
 /** The server, the database or the login has no session left. */
 const TOO_MANY = '53300';
 
@@ -16,6 +19,7 @@ const ADVICE: Record<string, string | undefined> = {
   '3D000': 'Create it, or check the name',
   '42501': 'Let its owner grant CONNECT on it, or check the user',
   ECONNREFUSED: 'Start the server, or check the host and the port',
+  ETIMEDOUT: 'Start the server, or check the host, the port and the firewall',
   ENOENT: 'Start the server, or check the folder of its socket and the port',
   ENOTFOUND: 'Check the host',
   EAI_AGAIN: 'Check the host',
@@ -47,9 +51,13 @@ export function explainConnect(
     );
   }
   // A host name with several addresses has an error for each.
-  const [{ message, code }] = (error as AggregateError).errors ?? [error];
+  const [first] = (error as AggregateError).errors ?? [error];
+  const isSilent = TIMED_OUT.test(first.message);
+  const code = isSilent ? 'ETIMEDOUT' : first.code;
   return new ConnectionError(
-    `Can't connect to ${place} as "${user}": ${message}. ${
+    `Can't connect to ${place} as "${user}": ${
+      isSilent ? 'no answer in time' : first.message
+    }. ${
       ADVICE[code] ?? 'Check the connection'
     } in the URL, the configuration or the environment.`,
   );
