@@ -41,6 +41,7 @@ export {
   actingConnectionOfKnex,
   connectionOfKnex,
 } from './session/connectionOfKnex';
+export { isProcessLent } from './session/pooling';
 export { sessionSettings } from './session/sessionSettings';
 export type { DoctorExamination, DoctorFinding } from './doctor';
 export type { Progress, Reporter } from './Reporter';

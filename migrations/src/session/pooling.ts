@@ -19,10 +19,52 @@ interface Session {
 }
 
 /**
+ * Whether a pooler between a connection and the server lends the connection's process to others:
+ * one of transactions gives that of an idle connection to the next one that begins a transaction.
+ *
+ * @param pid - the process of the connection a moment ago
+ * @param own - asks for it again
+ * @param signal - gives the second connection up
+ * @throws the error of the second connection
+ * @public
+ */
+export async function isProcessLent(
+  pid: number,
+  own: () => Promise<number>,
+  connection: ClientConfig,
+  signal?: AbortSignal,
+): Promise<boolean> {
+  const other = new Client({
+    ...connection,
+    // Not enumerable where it was hidden.
+    password: connection.password,
+    connectionTimeoutMillis: PROBE_MS,
+    query_timeout: PROBE_MS,
+  });
+  other.on('error', () => undefined);
+  const giveUp = () => other.connection.stream.destroy();
+  signal?.addEventListener('abort', giveUp);
+  try {
+    await other.connect();
+    for (let round = 0; round < ROUNDS; round += 1) {
+      await other.query('begin');
+      const { rows } = await other.query<{ pid: number }>(PROCESS);
+      // In this order: where the server has one process for all, the connection waits.
+      if (rows[0].pid === pid || (await own()) !== pid) {
+        return true;
+      }
+      await other.query('rollback');
+    }
+    return false;
+  } finally {
+    signal?.removeEventListener('abort', giveUp);
+    await atMost(PROBE_MS, [other.end()]);
+  }
+}
+
+/**
  * Makes sure that a connection is a session of the server, before it is given any setting: a
  * pooler of transactions would pass the settings on to other clients, and the operator's lock.
- *
- * Such a pooler lends the process of an idle connection to the next one that begins a transaction.
  *
  * @param greeting - the process that the greeting named: a pooler names one of its own there
  * @returns the process of the server
@@ -41,35 +83,17 @@ export async function requireSession(
   if (pid === greeting) {
     return pid;
   }
-  const other = new Client({
-    ...connection,
-    connectionTimeoutMillis: PROBE_MS,
-    query_timeout: PROBE_MS,
-  });
-  other.on('error', () => undefined);
-  try {
-    await other.connect();
-    for (let round = 0; round < ROUNDS; round += 1) {
-      await other.query('begin');
-      const { rows } = await other.query<{ pid: number }>(PROCESS);
-      // In this order: where the server has one process for all, the session waits.
-      if (rows[0].pid === pid || (await own()) !== pid) {
-        throw new RefusedError(
-          `The connection is pooled by transactions, and a command needs a session. ${ADVICE}`,
-        );
-      }
-      await other.query('rollback');
-    }
-    return pid;
-  } catch (error) {
+  const isLent = await isProcessLent(pid, own, connection).catch(error => {
     throw error instanceof MigrationError
       ? error
       : new RefusedError(
-          `The connection is pooled, and a second one, which would tell how, fails: ${
-            (error as Error).message
-          }. ${ADVICE}`,
+          `The connection is pooled, and a second one, which would tell how, fails: ${error.message}. ${ADVICE}`,
         );
-  } finally {
-    await atMost(PROBE_MS, [other.end()]);
+  });
+  if (isLent) {
+    throw new RefusedError(
+      `The connection is pooled by transactions, and a command needs a session. ${ADVICE}`,
+    );
   }
+  return pid;
 }

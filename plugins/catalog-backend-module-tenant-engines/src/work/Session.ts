@@ -1,5 +1,8 @@
 import { ServiceUnavailableError } from '@backstage/errors';
-import { sessionSettings } from 'backstage-catalog-tenancy-migrations';
+import {
+  isProcessLent,
+  sessionSettings,
+} from 'backstage-catalog-tenancy-migrations';
 import type { SilenceWatch } from 'backstage-plugin-catalog-tenancy-node';
 import {
   Client,
@@ -151,8 +154,13 @@ export class Session {
   }
 
   /** PostgreSQL's number of the process that answers at the moment: `pid`, but for poolers. */
-  currentPid(): Promise<number> {
-    return currentPid(this.#client);
+  async currentPid(): Promise<number> {
+    const query = {
+      text: 'select pg_catalog.pg_backend_pid() as pid',
+      query_timeout: CLOSE_MS,
+    };
+    const { rows } = await this.#client.query<{ pid: number }>(query);
+    return rows[0].pid;
   }
 
   /** Whether the connection is gone, and with it the answers to the statements under way. */
@@ -286,66 +294,34 @@ export class Session {
   }
 }
 
-/**
- * Finds out whether a pooler between this pool and PostgreSQL keeps sessions.
- *
- * PgBouncer that pools transactions lends the connection of an idle session to the next one
- * that begins a transaction. So another session gets the same process of PostgreSQL, or takes
- * it from this one, which then has another.
- *
- * @throws `PoolerError` where the pooler lends them
- */
+/** @throws `PoolerError` where a pooler between this pool and PostgreSQL lends sessions */
 export async function requireSessionPooling(
   session: Session,
-  options: Pick<SessionOptions, 'connection' | 'applicationName' | 'signal'>,
+  {
+    connection,
+    applicationName,
+    signal,
+  }: Pick<SessionOptions, 'connection' | 'applicationName' | 'signal'>,
 ): Promise<void> {
-  const client = new Client({
-    ...options.connection,
-    password: options.connection.password,
-    application_name: options.applicationName,
-    connectionTimeoutMillis: CLOSE_MS,
-    query_timeout: CLOSE_MS,
+  const isLent = await isProcessLent(
+    session.pid,
+    () => session.currentPid(),
+    {
+      ...connection,
+      password: connection.password,
+      application_name: applicationName,
+    },
+    signal,
+  ).catch(error => {
+    throw new PoolerError(
+      `A pooler between the catalog engines and PostgreSQL has to keep a session for each ` +
+        `connection (PgBouncer: pool_mode = session). Whether it does can't be found out ` +
+        `with a second connection: ${error.message}`,
+    );
   });
-  client.on('error', () => undefined);
-  const giveUp = () => client.connection.stream.destroy();
-  options.signal.addEventListener('abort', giveUp);
-  try {
-    await client.connect();
-    // Again, in case another client had the connection that the first round was about.
-    for (let round = 0; round < 3; round += 1) {
-      const before = await session.currentPid();
-      await client.query('begin');
-      // In this order: where PostgreSQL has one connection for all, the other one waits.
-      const isShared =
-        before !== session.pid ||
-        (await currentPid(client)) === before ||
-        (await session.currentPid()) !== before;
-      await client.query('rollback');
-      if (isShared) {
-        throw poolerError();
-      }
-    }
-  } catch (error) {
-    throw error instanceof PoolerError
-      ? error
-      : new PoolerError(
-          `A pooler between the catalog engines and PostgreSQL has to keep a session for each ` +
-            `connection (PgBouncer: pool_mode = session). Whether it does can't be found out ` +
-            `with a second connection: ${(error as Error).message}`,
-        );
-  } finally {
-    options.signal.removeEventListener('abort', giveUp);
-    await close(client);
+  if (isLent) {
+    throw poolerError();
   }
-}
-
-async function currentPid(client: Client): Promise<number> {
-  const query = {
-    text: 'select pg_catalog.pg_backend_pid() as pid',
-    query_timeout: CLOSE_MS,
-  };
-  const { rows } = await client.query<{ pid: number }>(query);
-  return rows[0].pid;
 }
 
 function poolerError(): PoolerError {
