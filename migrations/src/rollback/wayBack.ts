@@ -8,56 +8,6 @@ import { swap } from '../phases/phase5_partitions/70_swap';
 import { relationExists } from '../schema/lookups';
 import { archiveName, isSwapped, oldName } from '../schema/partitions';
 import { TENANT_TABLES } from '../schema/tables';
-import { readCreatedCatalog } from '../schema/createdCatalog';
-
-/**
- * The way back from where the migration stands.
- *
- * @public
- */
-export interface WayBack {
-  /** A description. */
-  what: string;
-  /** The command for it. */
-  command: string;
-}
-
-/** The next way back; `null` where there is none. */
-export async function readWayBack(
-  migration: Pick<TenancyMigration, 'context' | 'unfinishedUndo'>,
-  completed: string[],
-): Promise<WayBack | null> {
-  const { executor } = migration.context;
-  const command = operatorCommand('rollback');
-  if (await readCreatedCatalog(migration.context)) {
-    return {
-      what: 'the tables of tenants are dropped, and the stock catalog keeps what it has',
-      command: operatorCommand('rollback', '--to 0'),
-    };
-  }
-  if (await migration.unfinishedUndo()) {
-    return { what: 'the rollback that was begun goes on to its end', command };
-  }
-  if (await isSwapped(executor)) {
-    return (await lostWayBack(executor))
-      ? null
-      : {
-          what: 'with MULTI_TENANCY_ENABLED=false, the tables of before the swap take their place',
-          command,
-        };
-  }
-  const first = await safePoint(migration.context, completed);
-  if (first) {
-    const phase = phases.find(({ steps }) => steps.includes(first))!;
-    return { what: `phase ${phase.number} is undone`, command };
-  }
-  return (await relationExists(executor, archiveName('entities')))
-    ? {
-        what: 'the partitioned tables, which are kept beside those in use, are dropped',
-        command: operatorCommand('rollback', '--to 4'),
-      }
-    : null;
-}
 
 /** The first step that a rollback undoes. */
 export async function firstToUndo(

@@ -78,22 +78,6 @@ describe.each(databases.eachSupportedId())(
       await expect(schemaExists()).resolves.toBe(false);
     });
 
-    it('the way back of an adoption is one command', async () => {
-      const backOf = async () =>
-        JSON.parse((await run('status', '--json')).stdout).back;
-      await expect(backOf()).resolves.toBeNull();
-      await run('adopt');
-      await expect(backOf()).resolves.toMatchObject({
-        command: operatorCommand('rollback', '--to 0'),
-      });
-      await expect(run('rollback', '--to', '0')).resolves.toMatchObject({
-        exitCode: EXIT_CODES.done,
-        stdout: expect.stringContaining('no phase is complete'),
-      });
-      await expect(schemaExists()).resolves.toBe(false);
-      await expect(backOf()).resolves.toBeNull();
-    });
-
     it('an adoption that is not complete is brought to its end first', async () => {
       await run('adopt');
       await catalog.client.query(

@@ -5,7 +5,6 @@ import { readStepRecords } from '../engine/journal';
 import type { StepRecord } from '../engine/journal';
 import { OWN_TABLES } from '../ownTables';
 import { phases } from '../phases';
-import { readWayBack } from '../rollback/wayBack';
 import { readCreatedCatalog } from '../schema/createdCatalog';
 import { existingTables } from '../schema/lookups';
 import { readDistribution } from '../sharding/shards';
@@ -35,10 +34,6 @@ export async function readStatus(
   const steps = stepsOf(records);
   const phase = await migration.completedPhase();
   const adoption = await readAdoptionStatus(migration.context);
-  const back = await readWayBack(
-    migration,
-    records.map(({ name }) => name),
-  );
   return {
     schema: settings.schema,
     phase,
@@ -51,7 +46,6 @@ export async function readStatus(
       (await migration.unfinishedUndo()) !== undefined ||
       (await readCreatedCatalog(migration.context))?.dropping === true,
     next: await readNext(migration, adoption),
-    back,
     operator: (await migration.operator()) ?? null,
     /** The names of the catalog's tables and of the product's own that exist. */
     tables: await existingTables(

@@ -1,7 +1,6 @@
-import { createRequire } from 'node:module';
-import { join } from 'node:path';
 import type { Option } from 'commander';
 import type { DoctorExamination, DoctorFinding } from '../../doctor';
+import { requireOfPortal } from '../../tenant/portalPackages';
 import { formatThings } from '../../text';
 import { loadConfig } from '../connection';
 import { explainFailure } from '../failures';
@@ -72,21 +71,12 @@ export async function runDoctor(
 }
 
 function examinations(): DoctorExamination[] {
-  const places = [join(process.cwd(), 'package.json'), __filename];
-  return PACKAGES.flatMap(name => {
-    const found = places.flatMap(place => {
-      const load = createRequire(place);
-      try {
-        return [load.resolve(name)];
-      } catch {
-        // A backend need not have all of them.
-        return [];
-      }
-    });
-    return found
-      .slice(0, 1)
-      .map(path => createRequire(path)(path).doctorExamination);
-  });
+  return PACKAGES.flatMap(
+    name =>
+      // A backend need not have all of them.
+      requireOfPortal<{ doctorExamination: DoctorExamination }>(name)
+        ?.doctorExamination ?? [],
+  );
 }
 
 function exitCodeOf(findings: DoctorFinding[]): number {

@@ -46,12 +46,13 @@ export function renderStatus(report: StatusReport): string {
 
 /** The completed phase, and the next commands. */
 export function renderHeadline(report: StatusReport): string {
-  const { schema, phase, phaseBegun, next, back, rollbackBegun, swap } = report;
+  const { schema, phase, phaseBegun, next, rollbackBegun, swap } = report;
   return [
     `Schema "${schema}": ${
       phase === 0 ? 'no phase' : `phase ${phase}`
     } is complete.`,
-    rollbackBegun && 'A rollback was begun and is not complete.',
+    rollbackBegun &&
+      'A rollback was begun and is not complete: run the same command again to end it.',
     !rollbackBegun &&
       swap.undone &&
       'Phase 5 was rolled back: the tables of before are in use, and the partitioned ones are kept to go forward from.',
@@ -60,7 +61,6 @@ export function renderHeadline(report: StatusReport): string {
       phaseBegun &&
       `Phase ${phaseBegun} has begun.`,
     describeNext(next),
-    back && `Or back: ${back.what} (${back.command})`,
   ]
     .filter(Boolean)
     .join('\n');
