@@ -230,6 +230,7 @@ const tablespaces: Rule = {
            format('grant create on tablespace %I to %I', h.spcname, r.rolname)
       from home h join pg_roles r on r.rolname in (current_user, '${ADMIN_ROLE}')
      where h.is_other and not has_tablespace_privilege(r.oid, h.oid, 'create')
+       and not (select rolsuper from pg_roles where rolname = session_user)
      order by 1`,
 };
 

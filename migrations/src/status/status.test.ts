@@ -24,7 +24,6 @@ describe.each(databases.eachSupportedId())('the status on %s', id => {
       phaseBegun: null,
       rollbackBegun: false,
       next: { command: 'npx backstage-catalog-tenancy-cli phase1' },
-      back: null,
       operator: null,
       swap: { swapped: false, undone: false, swappedAt: null, oldTables: [] },
       tables: ['entities', 'relations', 'refresh_state'],
