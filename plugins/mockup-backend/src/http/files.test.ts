@@ -13,7 +13,7 @@ import {
   tenantGateServiceRef,
 } from 'backstage-plugin-catalog-tenancy-node';
 import { MOCKUP_LIMITS, MockupClient } from 'backstage-plugin-mockup-common';
-import express from 'express';
+import express, { type Request } from 'express';
 import fc from 'fast-check';
 import type { Response } from 'supertest';
 import assert from 'node:assert';
@@ -22,6 +22,7 @@ import { get, type IncomingMessage, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text as textOf } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Worker, WorkerOptions } from 'node:worker_threads';
 import { isSafeKey } from '../__testUtils__/json';
 import { ImportsUnderWay } from '../database/MockupImport';
 import { createMockupFileReader } from './request/mockupFile';
@@ -32,6 +33,19 @@ import {
   startMockupBackend,
   testBackend,
 } from '../__testUtils__/startMockupBackend';
+
+/** The threads that were started. */
+const mockThreads: { worker: Worker; options: WorkerOptions }[] = [];
+jest.mock('node:worker_threads', () => {
+  const threads = jest.requireActual('node:worker_threads');
+  class RecordedWorker extends threads.Worker {
+    constructor(code: string, options: WorkerOptions) {
+      super(code, options);
+      mockThreads.push({ worker: this as unknown as Worker, options });
+    }
+  }
+  return { ...threads, Worker: RecordedWorker };
+});
 
 const databases = createTestDatabases({ versions: 'newest' });
 
@@ -76,10 +90,14 @@ describe.each(databases.eachSupportedId())('files of mockups on %s', id => {
   let client: MockupClient;
   let gate: OpenTenantGate;
 
+  const logger = mockServices.rootLogger.mock();
+  logger.child.mockReturnValue(logger);
+
   const alice = { token: mockCredentials.user.token(ALICE) };
 
   const backend = testBackend(databases, id, {
     features: [
+      logger.factory,
       mockServices.rootConfig.factory({
         data: {
           mockup: {
@@ -267,6 +285,26 @@ describe.each(databases.eachSupportedId())('files of mockups on %s', id => {
       }
     },
   );
+
+  it('end without an error in the log where their reader leaves', async () => {
+    const large = await createLargeMockup();
+    const stillAdmits = jest.spyOn(gate, 'stillAdmits');
+    try {
+      const response = await beginExport(`mockups/${large}/export`);
+      const [[{ res }]] = stillAdmits.mock.calls as unknown as [Request][];
+      const pages = stillAdmits.mock.calls.length;
+      logger.error.mockClear();
+      const closed = once(res!, 'close');
+      response.destroy();
+      await closed;
+      // When this is answered, the error of another would be logged.
+      expect((await backend.alice.get('/mockups')).status).toBe(200);
+      expect(logger.error).not.toHaveBeenCalled();
+      expect(stillAdmits).toHaveBeenCalledTimes(pages);
+    } finally {
+      stillAdmits.mockRestore();
+    }
+  });
 
   it('are refused to a reader who was removed before their end, also without mockups', async () => {
     await backend.knex('mockups').delete();
@@ -587,6 +625,11 @@ describe.each(databases.eachSupportedId())('files of mockups on %s', id => {
   it.each([
     ['that ends too early', whole.slice(0, -9), "it can't be parsed as JSON: "],
     [
+      'nested deeper than they can be handed on',
+      whole.replace('"Checkout"', `${'{"":'.repeat(3000)}0${'}'.repeat(3000)}`),
+      "mockups[0] can't be parsed as JSON: Maximum call stack size exceeded",
+    ],
+    [
       'with a version larger than any layout',
       whole.replace(BOB, 'x'.repeat(MOCKUP_LIMITS.layoutBytes)),
       'mockups[0].versions[0] is larger than 4194304 characters',
@@ -598,8 +641,9 @@ describe.each(databases.eachSupportedId())('files of mockups on %s', id => {
     expect(await backend.knex('mockups')).toEqual([]);
   });
 
-  it('are parsed in a thread of their own', async () => {
+  it('are parsed in a thread of their own, without the environment, which ends with them', async () => {
     const parse = jest.spyOn(JSON, 'parse');
+    mockThreads.length = 0;
     try {
       const large = version({
         layoutData: [item({ props: { text: 'x'.repeat(LARGE_TEXT) } })],
@@ -610,6 +654,13 @@ describe.each(databases.eachSupportedId())('files of mockups on %s', id => {
       expect(response.status).toBe(201);
       const sizes = parse.mock.calls.map(([json]) => json.length);
       expect(Math.max(0, ...sizes)).toBeLessThan(LARGE_TEXT);
+      const [{ worker, options }] = mockThreads;
+      const { env, resourceLimits } = options;
+      expect([worker.threadId, env, resourceLimits]).toEqual([
+        -1,
+        {},
+        { maxOldGenerationSizeMb: expect.any(Number) },
+      ]);
     } finally {
       parse.mockRestore();
     }

@@ -75,9 +75,11 @@ export class FilePieces {
       workerData: { text, ...options },
       resourceLimits: { maxOldGenerationSizeMb: this.#heapMb },
     });
-    this.#failed = new Promise((_resolve, reject) =>
-      this.#worker.on('error', reject),
-    );
+    this.#failed = new Promise((_resolve, reject) => {
+      this.#worker.on('error', reject);
+      // Of a piece that this thread has too small a stack for.
+      this.#worker.on('messageerror', reject);
+    });
     // `next` sees it.
     this.#failed.catch(() => undefined);
   }
@@ -93,13 +95,15 @@ export class FilePieces {
     const answered = once(this.#worker, 'message');
     const [answer] = (await Promise.race([answered, this.#failed]).catch(
       error => {
-        throw error.code === 'ERR_WORKER_OUT_OF_MEMORY'
-          ? new InputError(
-              `Invalid file: it takes more than ${
-                this.#heapMb
-              } MB to be parsed`,
-            )
-          : error;
+        if (error.code === 'ERR_WORKER_OUT_OF_MEMORY') {
+          throw new InputError(
+            `Invalid file: it takes more than ${this.#heapMb} MB to be parsed`,
+          );
+        }
+        if (error.name === 'RangeError') {
+          return [{ failure: error.message }];
+        }
+        throw error;
       },
     )) as [Answer];
     if ('failure' in answer) {
