@@ -14,7 +14,12 @@ import {
 } from 'backstage-plugin-mockup-node';
 import { once } from 'node:events';
 import { request } from 'node:http';
-import { ALICE, BOB, testBackend } from '../__testUtils__/startMockupBackend';
+import {
+  ALICE,
+  BOB,
+  testBackend,
+  UNKNOWN_ID,
+} from '../__testUtils__/startMockupBackend';
 
 const databases = createTestDatabases({ versions: 'newest' });
 
@@ -293,6 +298,17 @@ describe.each(databases.eachSupportedId())('permissions on %s', id => {
         expect((await write()).status).toBeLessThan(300);
       }
     });
+  });
+
+  it('mockup.update is not what a write lacks whose version is missing', async () => {
+    decisions['mockup.update'] = onlyOwnedBy('mockup.update', ALICE);
+    const at = `/mockups/${hers}/versions/${UNKNOWN_ID}`;
+    for (const write of [
+      backend.alice.patch(at, { versionTag: 'x' }),
+      backend.alice.post(`${at}/restore`),
+    ]) {
+      expect((await write).status).toBe(404);
+    }
   });
 
   it('are published with their resource type and rules', async () => {

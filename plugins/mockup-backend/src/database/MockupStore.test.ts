@@ -101,6 +101,22 @@ describe.each(mockupStores(databases))(
       await expect(filtered({ filter: { id: [] } })).resolves.toEqual([]);
     });
 
+    it('neither shows nor copies what the filter of the operation leaves out', async () => {
+      const [{ id }] = await createMockups(store, 'hers');
+      await store.saveVersion(id, { layoutData: [] }, { createdBy: ALICE });
+      const foundBy = async (owner: string) => {
+        const options = { owner: BOB, filter: { owner: [owner] } };
+        return [
+          await store.get(id, options),
+          await store.getLatestVersion(id, options),
+          await store.duplicate(id, {}, options),
+        ].map(Boolean);
+      };
+      expect(await foundBy(BOB)).toEqual([false, false, false]);
+      expect((await store.list()).totalItems).toBe(1);
+      expect(await foundBy(ALICE)).toEqual([true, true, true]);
+    });
+
     it.each([
       ['the readers', readableBy(REVIEWERS), ['x']],
       ['the writers, who read too', readableBy(DESIGNERS), ['x']],
