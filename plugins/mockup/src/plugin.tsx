@@ -20,15 +20,10 @@ import { stockComponents } from './components/registry/stockComponents';
 import { liveComponents } from './components/live/liveComponents';
 import { isMockupsAvailable } from './entity/annotation';
 import {
-  commentsRouteRef,
-  compareRouteRef,
   mockupRouteRef,
   pageRouteRef,
   pagesRouteRef,
   rootRouteRef,
-  trashRouteRef,
-  versionRouteRef,
-  versionsRouteRef,
 } from './routes';
 
 const mockupApi = ApiBlueprint.make({
@@ -127,12 +122,7 @@ export const mockupPlugin = createFrontendPlugin({
   info: { packageJson: () => import('../package.json') },
   routes: {
     root: rootRouteRef,
-    trash: trashRouteRef,
     mockup: mockupRouteRef,
-    comments: commentsRouteRef,
-    versions: versionsRouteRef,
-    version: versionRouteRef,
-    compare: compareRouteRef,
     pages: pagesRouteRef,
     page: pageRouteRef,
   },

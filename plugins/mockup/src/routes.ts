@@ -1,45 +1,16 @@
 import {
   createRouteRef,
   createSubRouteRef,
+  useRouteRef,
 } from '@backstage/frontend-plugin-api';
 
 /** The list of mockups. */
 export const rootRouteRef = createRouteRef();
 
-/** The mockups in the trash. */
-export const trashRouteRef = createSubRouteRef({
-  parent: rootRouteRef,
-  path: '/trash',
-});
-
 /** The editor of a mockup, with its newest version. */
 export const mockupRouteRef = createSubRouteRef({
   parent: rootRouteRef,
   path: '/:id',
-});
-
-/** The versions of a mockup. */
-export const versionsRouteRef = createSubRouteRef({
-  parent: rootRouteRef,
-  path: '/:id/versions',
-});
-
-/** What people say of a mockup. */
-export const commentsRouteRef = createSubRouteRef({
-  parent: rootRouteRef,
-  path: '/:id/comments',
-});
-
-/** One version of a mockup, to look at. */
-export const versionRouteRef = createSubRouteRef({
-  parent: rootRouteRef,
-  path: '/:id/versions/:versionId',
-});
-
-/** Two versions of a mockup, side by side. */
-export const compareRouteRef = createSubRouteRef({
-  parent: rootRouteRef,
-  path: '/:id/versions/:versionId/compare/:otherId',
 });
 
 /** The published pages. */
@@ -50,3 +21,27 @@ export const pageRouteRef = createSubRouteRef({
   parent: pagesRouteRef,
   path: '/:path',
 });
+
+/** The addresses of the pages of the plugin. */
+export function usePaths() {
+  const list = useRouteRef(rootRouteRef)?.() ?? '';
+  const toMockup = useRouteRef(mockupRouteRef);
+  const pages = useRouteRef(pagesRouteRef)?.() ?? '';
+  const toPage = useRouteRef(pageRouteRef);
+  const mockup = (id: string) => toMockup?.({ id }) ?? '';
+  const version = (id: string, versionId: string) =>
+    `${mockup(id)}/versions/${encodeURIComponent(versionId)}`;
+  return {
+    list,
+    // No mockup has this id.
+    trash: mockup('trash'),
+    mockup,
+    comments: (id: string) => `${mockup(id)}/comments`,
+    versions: (id: string) => `${mockup(id)}/versions`,
+    version,
+    compare: (id: string, versionId: string, otherId: string) =>
+      `${version(id, versionId)}/compare/${encodeURIComponent(otherId)}`,
+    pages,
+    page: (path: string) => toPage?.({ path }) ?? '',
+  };
+}

@@ -1,38 +1,24 @@
 import { NotAllowedError } from '@backstage/errors';
 import type { ResourcePermission } from '@backstage/plugin-permission-common';
 import {
-  type CreateMockupRequest,
-  type DuplicateMockupRequest,
-  type Mockup,
   mockupCreatePermission,
   mockupDeletePermission,
   mockupReadPermission,
   mockupReviewRequirePermission,
   mockupSharePermission,
   mockupUpdatePermission,
-  type Page,
-  type RestoreVersionRequest,
-  type SaveVersionRequest,
-  type ShareMockupRequest,
-  type TrashedMockup,
-  type UpdateMockupRequest,
-  type UpdateVersionRequest,
-  type Version,
-  type VersionDifference,
 } from 'backstage-plugin-mockup-common';
 import type {
   ImportedPart,
-  ListMockupsOptions,
-  ListVersionsOptions,
-  ListTrashOptions,
   MockupReadOptions,
   MockupStore,
-  MockupWriteCondition,
 } from 'backstage-plugin-mockup-node';
 import { both, type MockupDecisions } from './MockupDecisions';
 
 /** The mockup store as one caller may see and change it. */
-export class AuthorizedMockupStore implements MockupStore {
+export class AuthorizedMockupStore
+  implements Omit<MockupStore, 'getLatestVersion'>
+{
   readonly #store: MockupStore;
   readonly #decisions: MockupDecisions;
 
@@ -41,164 +27,106 @@ export class AuthorizedMockupStore implements MockupStore {
     this.#decisions = options.decisions;
   }
 
-  async list(options: ListMockupsOptions = {}): Promise<Page<Mockup>> {
-    return this.#store.list(both(options, await this.#readable()));
-  }
+  readonly list: MockupStore['list'] = async (options = {}) =>
+    this.#store.list(both(options, await this.#readable()));
 
-  async get(id: string) {
-    return this.#store.get(id, await this.#readable());
-  }
+  readonly get = async (id: string) =>
+    this.#store.get(id, await this.#readable());
 
-  async create(
-    request: CreateMockupRequest,
-    options: { owner: string; idempotencyKey?: string },
-  ) {
+  readonly create: MockupStore['create'] = async (request, options) => {
     await this.#assertMayCreate();
     return this.#store.create(request, options);
-  }
+  };
 
-  async duplicate(
-    id: string,
-    request: DuplicateMockupRequest,
-    options: { owner: string; idempotencyKey?: string },
-  ) {
+  readonly duplicate: MockupStore['duplicate'] = async (
+    id,
+    request,
+    options,
+  ) => {
     const readable = await this.#readable();
     if (!(await this.#isThere(id, readable))) {
       return undefined;
     }
     await this.#assertMayCreate();
     return this.#store.duplicate(id, request, { ...options, ...readable });
-  }
+  };
 
-  async update(
-    id: string,
-    request: UpdateMockupRequest,
-    condition: MockupWriteCondition = {},
-  ) {
-    return this.#write(id, mockupUpdatePermission, allowed =>
+  readonly update: MockupStore['update'] = (id, request, condition) =>
+    this.#write(id, mockupUpdatePermission, allowed =>
       this.#store.update(id, request, { ...condition, ...allowed }),
     );
-  }
 
-  async share(
-    id: string,
-    request: ShareMockupRequest,
-    condition: MockupWriteCondition = {},
-  ) {
-    return this.#write(id, mockupSharePermission, allowed =>
+  readonly share: MockupStore['share'] = (id, request, condition) =>
+    this.#write(id, mockupSharePermission, allowed =>
       this.#store.share(id, request, { ...condition, ...allowed }),
     );
-  }
 
-  async delete(
-    id: string,
-    options: MockupWriteCondition & { deletedBy?: string } = {},
-  ): Promise<boolean> {
-    return this.#write(id, mockupDeletePermission, allowed =>
+  readonly delete: MockupStore['delete'] = (id, options) =>
+    this.#write(id, mockupDeletePermission, allowed =>
       this.#store.delete(id, { ...options, ...allowed }),
     );
-  }
 
-  async listTrash(
-    options: ListTrashOptions = {},
-  ): Promise<Page<TrashedMockup>> {
-    return this.#store.listTrash(both(options, await this.#readable()));
-  }
+  readonly listTrash: MockupStore['listTrash'] = async (options = {}) =>
+    this.#store.listTrash(both(options, await this.#readable()));
 
-  async restore(id: string) {
-    return this.#write(
+  readonly restore = (id: string) =>
+    this.#write(
       id,
       mockupDeletePermission,
       allowed => this.#store.restore(id, allowed),
       { isTrashed: true },
     );
-  }
 
-  async purge(id: string): Promise<boolean> {
-    return this.#write(
+  readonly purge = (id: string) =>
+    this.#write(
       id,
       mockupDeletePermission,
       allowed => this.#store.purge(id, allowed),
       { isTrashed: true },
     );
-  }
 
-  async saveVersion(
-    mockupId: string,
-    request: SaveVersionRequest,
-    options: { createdBy: string } & MockupWriteCondition,
-  ) {
-    return this.#write(mockupId, mockupUpdatePermission, allowed =>
-      this.#store.saveVersion(mockupId, request, { ...options, ...allowed }),
+  readonly saveVersion: MockupStore['saveVersion'] = (id, request, options) =>
+    this.#write(id, mockupUpdatePermission, allowed =>
+      this.#store.saveVersion(id, request, { ...options, ...allowed }),
     );
-  }
 
-  async restoreVersion(
-    mockupId: string,
-    versionId: string,
-    request: RestoreVersionRequest,
-    options: { createdBy: string } & MockupWriteCondition,
-  ) {
-    return this.#write(mockupId, mockupUpdatePermission, allowed =>
-      this.#store.restoreVersion(mockupId, versionId, request, {
-        ...options,
-        ...allowed,
-      }),
+  readonly restoreVersion: MockupStore['restoreVersion'] = (
+    id,
+    versionId,
+    options,
+  ) =>
+    this.#write(id, mockupUpdatePermission, allowed =>
+      this.#store.restoreVersion(id, versionId, { ...options, ...allowed }),
     );
-  }
 
-  async updateVersion(
-    mockupId: string,
-    versionId: string,
-    request: UpdateVersionRequest,
-    condition: MockupWriteCondition = {},
-  ) {
-    return this.#write(mockupId, mockupUpdatePermission, allowed =>
-      this.#store.updateVersion(mockupId, versionId, request, {
+  readonly updateVersion: MockupStore['updateVersion'] = (
+    id,
+    versionId,
+    request,
+    condition,
+  ) =>
+    this.#write(id, mockupUpdatePermission, allowed =>
+      this.#store.updateVersion(id, versionId, request, {
         ...condition,
         ...allowed,
       }),
     );
-  }
 
-  async listVersions(
-    mockupId: string,
-    options: ListVersionsOptions = {},
-  ): Promise<Page<Version> | undefined> {
-    return this.#store.listVersions(
-      mockupId,
-      both(options, await this.#readable()),
-    );
-  }
+  readonly listVersions: MockupStore['listVersions'] = async (
+    id,
+    options = {},
+  ) => this.#store.listVersions(id, both(options, await this.#readable()));
 
-  async getVersion(
-    mockupId: string,
-    versionId: string,
-  ): Promise<Version | undefined> {
-    return this.#store.getVersion(mockupId, versionId, await this.#readable());
-  }
+  readonly getVersion = async (id: string, versionId: string) =>
+    this.#store.getVersion(id, versionId, await this.#readable());
 
-  async getLatestVersion(mockupId: string): Promise<Version | undefined> {
-    return this.#store.getLatestVersion(mockupId, await this.#readable());
-  }
+  readonly compareVersions = async (id: string, from: string, to: string) =>
+    this.#store.compareVersions(id, from, to, await this.#readable());
 
-  async compareVersions(
-    mockupId: string,
-    from: string,
-    to: string,
-  ): Promise<VersionDifference | undefined> {
-    return this.#store.compareVersions(
-      mockupId,
-      from,
-      to,
-      await this.#readable(),
-    );
-  }
-
-  async importMockups(
-    parts: AsyncIterable<ImportedPart>,
-    options: { owner: string; idempotencyKey?: string },
-  ): Promise<Mockup[]> {
+  readonly importMockups: MockupStore['importMockups'] = async (
+    parts,
+    options,
+  ) => {
     await this.#assertMayCreate();
     // By a file that names others as authors, a caller could review their own versions.
     const keepsAuthors = await this.#decisions.may(
@@ -211,7 +139,7 @@ export class AuthorizedMockupStore implements MockupStore {
       ),
       options,
     );
-  }
+  };
 
   /** @throws NotAllowedError if the caller may create no mockups */
   async #assertMayCreate(): Promise<void> {

@@ -37,12 +37,12 @@ describe.each(mockupStores(databases))(
         );
         const { version: first } = await save(mockup.id, 'first');
         await save(mockup.id, 'second');
-        await store.restoreVersion(
-          mockup.id,
-          first.id,
-          { versionTag: 'third' },
-          { createdBy: BOB },
-        );
+        const third = await store.restoreVersion(mockup.id, first.id, {
+          createdBy: BOB,
+        });
+        await store.updateVersion(mockup.id, third!.version.id, {
+          versionTag: 'third',
+        });
         return (await store.get(mockup.id))!;
       }
 

@@ -1,32 +1,15 @@
 import { idOfAttempts } from '@internal/http';
 import {
   compareLayouts,
-  type CreateMockupRequest,
-  type DuplicateMockupRequest,
   listMockupsQuerySchema,
   listTrashQuerySchema,
-  type Mockup,
   type MockupAccess,
   MOCKUP_LIMITS,
-  type Page,
   paginationSchema,
   parseInput,
-  type RestoreVersionRequest,
-  type SaveVersionRequest,
-  type ShareMockupRequest,
-  type TrashedMockup,
-  type UpdateMockupRequest,
-  type UpdateVersionRequest,
-  type Version,
-  type VersionDifference,
 } from 'backstage-plugin-mockup-common';
 import {
-  type ImportedPart,
-  type ListMockupsOptions,
-  type ListVersionsOptions,
-  type ListTrashOptions,
   type MockupFilter,
-  type MockupReadOptions,
   type MockupStore,
   type MockupWriteCondition,
   PreconditionFailedError,
@@ -77,7 +60,7 @@ export class PostgresMockupStore implements MockupStore {
     this.#trashRetentionMs = options.trashRetentionMs;
   }
 
-  async list(options: ListMockupsOptions = {}): Promise<Page<Mockup>> {
+  readonly list: MockupStore['list'] = async (options = {}) => {
     const { filter, ...query } = options;
     const { owner, search, orderBy, ...paging } = parseInput(
       listMockupsQuerySchema,
@@ -104,21 +87,19 @@ export class PostgresMockupStore implements MockupStore {
       page: paging,
     });
     return { ...page, items: page.items.map(toMockup) };
-  }
+  };
 
-  async get(id: string, options?: MockupReadOptions) {
+  readonly get: MockupStore['get'] = async (id, options) => {
     const row = await this.#queryOne<MockupRow & VersionRow>(
       statements.SELECT_MOCKUP,
       { id },
       options?.filter,
     );
     return row && withLatestVersion(row);
-  }
+  };
 
-  async create(
-    { name, description }: CreateMockupRequest,
-    options: { owner: string; idempotencyKey?: string },
-  ) {
+  readonly create: MockupStore['create'] = async (request, options) => {
+    const { name, description } = request;
     const { owner, idempotencyKey } = options;
     const about = [this.#statements.tenantId, owner, name, description];
     const newId = idOfAttempts(idempotencyKey, about);
@@ -128,13 +109,13 @@ export class PostgresMockupStore implements MockupStore {
       undefined,
     ]);
     return { mockup: toMockup(row), revision: row.revision };
-  }
+  };
 
-  async duplicate(
-    id: string,
-    request: DuplicateMockupRequest,
-    options: { owner: string; idempotencyKey?: string } & MockupReadOptions,
-  ) {
+  readonly duplicate: MockupStore['duplicate'] = async (
+    id,
+    request,
+    options,
+  ) => {
     const { owner, idempotencyKey, filter } = options;
     const { name = null, withHistory = false } = request;
     const { tenantId } = this.#statements;
@@ -153,38 +134,27 @@ export class PostgresMockupStore implements MockupStore {
       filter,
     ]);
     return row && withLatestVersion(row);
-  }
+  };
 
-  async update(
-    id: string,
-    request: UpdateMockupRequest,
-    condition: MockupWriteCondition = {},
-  ) {
+  readonly update: MockupStore['update'] = (id, request, condition = {}) => {
     const { name = null, description } = request;
     return this.#write(statements.UPDATE_MOCKUP, id, condition, {
       name,
       changesDescription: description !== undefined,
       description: description ?? null,
     });
-  }
+  };
 
-  async share(
-    id: string,
-    { shares }: ShareMockupRequest,
-    condition: MockupWriteCondition = {},
-  ) {
+  readonly share: MockupStore['share'] = (id, { shares }, condition = {}) => {
     const groups = (access: MockupAccess) =>
       shares.filter(share => share.access === access).map(({ group }) => group);
     return this.#write(statements.SHARE_MOCKUP, id, condition, {
       readers: groups('read'),
       writers: groups('write'),
     });
-  }
+  };
 
-  async delete(
-    id: string,
-    options: MockupWriteCondition & { deletedBy?: string } = {},
-  ): Promise<boolean> {
+  readonly delete: MockupStore['delete'] = async (id, options = {}) => {
     const row = await this.#queryOne(
       statements.DELETE_MOCKUP,
       { ...atRevision(id, options), deletedBy: options.deletedBy ?? '' },
@@ -194,11 +164,9 @@ export class PostgresMockupStore implements MockupStore {
       await this.#explainNoChange(id, options);
     }
     return row !== undefined;
-  }
+  };
 
-  async listTrash(
-    options: ListTrashOptions = {},
-  ): Promise<Page<TrashedMockup>> {
+  readonly listTrash: MockupStore['listTrash'] = async (options = {}) => {
     const { filter, ...query } = options;
     const { owner, search, ...paging } = parseInput(
       listTrashQuerySchema,
@@ -235,31 +203,31 @@ export class PostgresMockupStore implements MockupStore {
         toTrashedMockup(row, this.#trashRetentionMs),
       ),
     };
-  }
+  };
 
-  async restore(id: string, options?: MockupReadOptions) {
+  readonly restore: MockupStore['restore'] = async (id, options) => {
     const row = await this.#queryOne<MockupRow>(
       statements.RESTORE_MOCKUP,
       { id },
       options?.filter,
     );
     return row && { mockup: toMockup(row), revision: row.revision };
-  }
+  };
 
-  async purge(id: string, options?: MockupReadOptions): Promise<boolean> {
+  readonly purge: MockupStore['purge'] = async (id, options) => {
     const row = await this.#queryOne(
       statements.PURGE_MOCKUP,
       { id },
       options?.filter,
     );
     return row !== undefined;
-  }
+  };
 
-  async saveVersion(
-    mockupId: string,
-    request: SaveVersionRequest,
-    options: { createdBy: string } & MockupWriteCondition,
-  ) {
+  readonly saveVersion: MockupStore['saveVersion'] = async (
+    mockupId,
+    request,
+    options,
+  ) => {
     const row = await this.#queryOne<VersionRow & { revision: string }>(
       statements.INSERT_VERSION,
       {
@@ -276,41 +244,35 @@ export class PostgresMockupStore implements MockupStore {
     }
     const version = toVersion({ ...row, layout_data: request.layoutData });
     return { version, revision: row.revision };
-  }
+  };
 
-  async restoreVersion(
-    mockupId: string,
-    versionId: string,
-    request: RestoreVersionRequest,
-    options: { createdBy: string } & MockupWriteCondition,
-  ) {
-    return this.#writeVersion(
+  readonly restoreVersion: MockupStore['restoreVersion'] = (
+    mockupId,
+    versionId,
+    options,
+  ) =>
+    this.#writeVersion(
       statements.RESTORE_VERSION,
       { mockupId, versionId, condition: options },
-      {
-        versionTag: request.versionTag ?? null,
-        createdBy: options.createdBy,
-      },
+      { createdBy: options.createdBy },
     );
-  }
 
-  async updateVersion(
-    mockupId: string,
-    versionId: string,
-    request: UpdateVersionRequest,
-    condition: MockupWriteCondition = {},
-  ) {
-    return this.#writeVersion(
+  readonly updateVersion: MockupStore['updateVersion'] = (
+    mockupId,
+    versionId,
+    request,
+    condition = {},
+  ) =>
+    this.#writeVersion(
       statements.UPDATE_VERSION,
       { mockupId, versionId, condition },
       { versionTag: request.versionTag },
     );
-  }
 
-  async listVersions(
-    mockupId: string,
-    options: ListVersionsOptions = {},
-  ): Promise<Page<Version> | undefined> {
+  readonly listVersions: MockupStore['listVersions'] = async (
+    mockupId,
+    options = {},
+  ) => {
     const { oldestFirst = false, filter, ...query } = options;
     const { limit, offset, cursor } = parseInput(
       paginationSchema,
@@ -352,39 +314,39 @@ export class PostgresMockupStore implements MockupStore {
         nextCursor: encodeCursor(scope, { after: last.position_key }),
       }),
     };
-  }
+  };
 
-  async getVersion(
-    mockupId: string,
-    versionId: string,
-    options?: MockupReadOptions,
-  ): Promise<Version | undefined> {
+  readonly getVersion: MockupStore['getVersion'] = async (
+    mockupId,
+    versionId,
+    options,
+  ) => {
     const row = await this.#queryOne<VersionRow>(
       statements.SELECT_VERSION,
       { mockupId, versionId },
       options?.filter,
     );
     return row && toVersion(row);
-  }
+  };
 
-  async getLatestVersion(
-    mockupId: string,
-    options?: MockupReadOptions,
-  ): Promise<Version | undefined> {
+  readonly getLatestVersion: MockupStore['getLatestVersion'] = async (
+    mockupId,
+    options,
+  ) => {
     const row = await this.#queryOne<VersionRow>(
       statements.SELECT_LATEST_VERSION,
       { mockupId },
       options?.filter,
     );
     return row && toVersion(row);
-  }
+  };
 
-  async compareVersions(
-    mockupId: string,
-    from: string,
-    to: string,
-    options?: MockupReadOptions,
-  ): Promise<VersionDifference | undefined> {
+  readonly compareVersions: MockupStore['compareVersions'] = async (
+    mockupId,
+    from,
+    to,
+    options,
+  ) => {
     // Two statements suffice, because the layout of a version never changes.
     const before = await this.getVersion(mockupId, from, options);
     const after = before && (await this.getVersion(mockupId, to, options));
@@ -395,12 +357,12 @@ export class PostgresMockupStore implements MockupStore {
         ...compareLayouts(before.layoutData, after.layoutData),
       }
     );
-  }
+  };
 
-  async importMockups(
-    parts: AsyncIterable<ImportedPart>,
-    options: { owner: string; idempotencyKey?: string },
-  ): Promise<Mockup[]> {
+  readonly importMockups: MockupStore['importMockups'] = async (
+    parts,
+    options,
+  ) => {
     const { tenantId } = this.#statements;
     const iterator = parts[Symbol.asyncIterator]();
     try {
@@ -417,7 +379,7 @@ export class PostgresMockupStore implements MockupStore {
     } finally {
       await iterator.return?.();
     }
-  }
+  };
 
   /** Selects mockups of the tenant from a table with the alias `mockups`. */
   #select(

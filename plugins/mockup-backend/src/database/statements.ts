@@ -269,8 +269,7 @@ const HAS_VERSION = `exists (
 
 /**
  * Locks the row of the mockup as {@link INSERT_VERSION} does. The layout is copied within the
- * database. Bindings: `tenantId`, `id`, `allowed`, `revisions`, `versionId`, `versionTag`,
- * `createdBy`.
+ * database. Bindings: `tenantId`, `id`, `allowed`, `revisions`, `versionId`, `createdBy`.
  */
 export const RESTORE_VERSION = `
   with mockup as (
@@ -279,9 +278,8 @@ export const RESTORE_VERSION = `
     returning tenant_id, id, updated_at
   )
   insert into mockup_versions
-    (tenant_id, mockup_id, version_tag, layout_data, created_by, created_at,
-     restored_from)
-  select mockup.tenant_id, mockup.id, :versionTag, mockup_versions.layout_data,
+    (tenant_id, mockup_id, layout_data, created_by, created_at, restored_from)
+  select mockup.tenant_id, mockup.id, mockup_versions.layout_data,
          :createdBy, mockup.updated_at, mockup_versions.id
     from mockup
     join mockup_versions on mockup_versions.mockup_id = mockup.id

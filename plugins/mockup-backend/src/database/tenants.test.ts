@@ -109,13 +109,11 @@ async function whatIsThere(
     version: await store.getVersion(id, versionId),
     compared: await store.compareVersions(id, versionId, versionId),
     latest: await store.getLatestVersion(id),
-    restored: await store.restoreVersion(id, versionId, {}, versions),
-    restoredIf: await store.restoreVersion(
-      id,
-      versionId,
-      {},
-      { ...versions, ifRevisionIn: ['1'] },
-    ),
+    restored: await store.restoreVersion(id, versionId, versions),
+    restoredIf: await store.restoreVersion(id, versionId, {
+      ...versions,
+      ifRevisionIn: ['1'],
+    }),
     tagged: await store.updateVersion(id, versionId, { versionTag: 'x' }),
     taggedIf: await store.updateVersion(
       id,

@@ -8,10 +8,8 @@ import {
 } from 'backstage-plugin-mockup-common';
 import type { Router } from 'express';
 import type { Operations } from './operations';
-import { parseBody } from './request/body';
-import { parseQuery } from './request/query';
-import { foundMockup, sendMockup } from './response/found';
-import { setETag } from './response/headers';
+import { parseBody, parseQuery } from './request/parse';
+import { foundMockup, sendMockup, setETag } from './response/found';
 import { sendPage } from './response/page';
 
 /** Adds the operations on mockups (specification, "Mockup operations"). */

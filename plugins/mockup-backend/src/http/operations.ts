@@ -12,18 +12,16 @@ import {
   tenantOf,
 } from 'backstage-plugin-catalog-tenancy-node';
 import type { MockupComment } from 'backstage-plugin-mockup-common';
-import type {
-  MockupStore,
-  MockupWriteCondition,
-} from 'backstage-plugin-mockup-node';
+import type { MockupWriteCondition } from 'backstage-plugin-mockup-node';
 import type { Request, RequestHandler, Response } from 'express';
+import type { AuthorizedMockupStore } from '../authorization/AuthorizedMockupStore';
 import type { AuthorizedPages } from '../pages/AuthorizedPages';
 import type { AuthorizedReview } from '../review/AuthorizedReview';
 import { parseIfMatch, refuseIfMatch } from './request/ifMatch';
 
 /** The stores of the request's tenant, with the caller's permissions. */
 interface Authorized {
-  mockups: MockupStore;
+  mockups: AuthorizedMockupStore;
   pages: AuthorizedPages;
   review: AuthorizedReview;
   /** Notifies users that a comment mentions. Never rejects. */

@@ -6,7 +6,7 @@ import {
 } from 'backstage-plugin-mockup-common';
 import type { Request, Router } from 'express';
 import type { Operations } from './operations';
-import { parseBody } from './request/body';
+import { parseBody } from './request/parse';
 import { foundMockup, missing } from './response/found';
 
 /** Adds the operations on pages, which are published versions of mockups. */

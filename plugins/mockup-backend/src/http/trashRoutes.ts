@@ -1,9 +1,8 @@
 import { listTrashQuerySchema } from 'backstage-plugin-mockup-common';
 import type { Request, Router } from 'express';
 import type { Operations } from './operations';
-import { parseQuery } from './request/query';
-import { missing } from './response/found';
-import { setETag } from './response/headers';
+import { parseQuery } from './request/parse';
+import { missing, setETag } from './response/found';
 import { sendPage } from './response/page';
 
 /** Adds the operations on deleted mockups. */

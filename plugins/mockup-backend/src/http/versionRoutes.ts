@@ -2,16 +2,13 @@ import { setLocation } from '@internal/http';
 import {
   compareVersionsQuerySchema,
   paginationSchema,
-  restoreVersionRequestSchema,
   saveVersionRequestSchema,
   updateVersionRequestSchema,
 } from 'backstage-plugin-mockup-common';
 import type { Router } from 'express';
 import type { Operations } from './operations';
-import { parseBody } from './request/body';
-import { parseQuery } from './request/query';
-import { foundMockup, foundVersion, missing } from './response/found';
-import { setETag } from './response/headers';
+import { parseBody, parseQuery } from './request/parse';
+import { foundMockup, foundVersion, missing, setETag } from './response/found';
 import { sendPage } from './response/page';
 
 /** Adds the operations on versions (specification, "Version operations"). */
@@ -92,14 +89,8 @@ export function addVersionRoutes(router: Router, operations: Operations): void {
       'restore-version',
       async ({ req, res, mockups, condition, user }) => {
         const { id, vid } = req.params;
-        const request = await parseBody(
-          req,
-          res,
-          restoreVersionRequestSchema,
-          {},
-        );
         const restored = foundVersion(
-          await mockups.restoreVersion(id, vid, request, {
+          await mockups.restoreVersion(id, vid, {
             ...condition,
             createdBy: user,
           }),

@@ -144,8 +144,6 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
     post: {
       summary: 'Save the layout of a version as the next version of its mockup',
       parameters: [condition('If-Match')],
-      body: 'RestoreVersionRequest',
-      bodyIsOptional: true,
       success: { 201: created('Version') },
       errors: [403, 404, 412],
     },

@@ -18,7 +18,6 @@ const OF_MOCKUP = `
   mockups.tenant_id = :tenantId and mockups.id = :mockupId and :allowed`;
 
 /** Bindings: those of a mockup. */
-/** Bindings: those of a mockup. */
 export const SELECT_COMMENTS = `
   select ${COMMENT_COLUMNS}
     from mockup_comments

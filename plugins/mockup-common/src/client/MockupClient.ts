@@ -15,7 +15,6 @@ import type {
   PublishedPageWithLayout,
   PublishPageRequest,
   ReadyVersion,
-  RestoreVersionRequest,
   SaveVersionRequest,
   ShareMockupRequest,
   TrashedMockup,
@@ -216,13 +215,12 @@ export class MockupClient {
   restoreVersion(
     mockupId: string,
     versionId: string,
-    request: RestoreVersionRequest = {},
     options?: MockupWriteOptions,
   ): Promise<{ version: Version; etag: string }> {
     return this.#version(
       'POST',
       pathOf`/mockups/${mockupId}/versions/${versionId}/restore`,
-      request,
+      undefined,
       options,
     );
   }

@@ -19,8 +19,6 @@ export {
   type MockupShare,
   type MockupWithLatestVersion,
   mockupWithLatestVersionSchema,
-  type RestoreVersionRequest,
-  restoreVersionRequestSchema,
   type SaveVersionRequest,
   saveVersionRequestSchema,
   type ShareMockupRequest,

@@ -75,18 +75,6 @@ export const updateVersionRequestSchema = z.strictObject(
 /** What a caller changes of a version. @public */
 export type UpdateVersionRequest = z.infer<typeof updateVersionRequestSchema>;
 
-/** The body of `POST /mockups/:id/versions/:vid/restore`. @public */
-export const restoreVersionRequestSchema = z.strictObject(
-  {
-    /** A name for the new version, at most 50 characters. */
-    versionTag: versionTag.optional(),
-  },
-  { error: 'an object, in which a versionTag may be' },
-);
-
-/** What a caller says of the version that restoring another one makes. @public */
-export type RestoreVersionRequest = z.infer<typeof restoreVersionRequestSchema>;
-
 /** The body of `POST /mockups/:id/duplicate`. @public */
 export const duplicateMockupRequestSchema = z.strictObject(
   {

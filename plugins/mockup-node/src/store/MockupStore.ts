@@ -11,7 +11,6 @@ import type {
   MockupWithLatestVersion,
   Page,
   Pagination,
-  RestoreVersionRequest,
   SaveVersionRequest,
   ShareMockupRequest,
   TrashedMockup,
@@ -234,7 +233,6 @@ export interface MockupStore {
   restoreVersion(
     mockupId: string,
     versionId: string,
-    request: RestoreVersionRequest,
     options: { createdBy: string } & MockupWriteCondition,
   ): Promise<{ version: Version; revision: string } | undefined>;
 

@@ -1,9 +1,8 @@
-import { useRouteRef } from '@backstage/frontend-plugin-api';
 import { Link, Text } from '@backstage/ui';
 import { Moment } from '@internal/pages';
 import type { Mockup } from 'backstage-plugin-mockup-common';
 import type { ReactNode } from 'react';
-import { mockupRouteRef } from '../routes';
+import { usePaths } from '../routes';
 import styles from './MockupCard.module.css';
 import { Person } from './Person';
 
@@ -27,7 +26,7 @@ export function MockupCard(props: {
 }) {
   const { mockup, thumbnail, actions, choice } = props;
   const { id, name, description, owner, updatedAt } = mockup;
-  const routeOf = useRouteRef(mockupRouteRef);
+  const paths = usePaths();
   return (
     <li className={styles.card}>
       <div className={styles.thumbnail}>{thumbnail}</div>
@@ -39,7 +38,7 @@ export function MockupCard(props: {
           className={styles.name}
           title={name}
         >
-          <Link className={styles.link} href={routeOf?.({ id })}>
+          <Link className={styles.link} href={paths.mockup(id)}>
             <bdi>{name}</bdi>
           </Link>
         </Text>

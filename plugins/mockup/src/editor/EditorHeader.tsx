@@ -1,4 +1,4 @@
-import { useRouteRef, useTranslationRef } from '@backstage/frontend-plugin-api';
+import { useTranslationRef } from '@backstage/frontend-plugin-api';
 import { Button, ButtonLink, Flex } from '@backstage/ui';
 import { RiEditLine, RiPriceTag3Line } from '@remixicon/react';
 import { ActionDialog, PageHeader } from '@internal/pages';
@@ -6,8 +6,8 @@ import { MOCKUP_LIMITS } from 'backstage-plugin-mockup-common';
 import { type Dispatch, type ReactNode, useState } from 'react';
 import { isWithin, LimitedField } from '../components/LimitedField';
 import { DetailsDialog } from '../list/DetailsDialog';
-import { TAG } from '../history/RestoreDialog';
-import { commentsRouteRef, versionsRouteRef } from '../routes';
+import { TAG } from '../history/TagEditor';
+import { usePaths } from '../routes';
 import { ShareDialog } from '../sharing/ShareDialog';
 import type { SharedChange } from '../sharing/useSharing';
 import { mockupTranslationRef } from '../translation';
@@ -35,8 +35,7 @@ export function EditorHeader(props: {
   const { mockupId, content, isReadOnly, children } = props;
   const { dispatch, onSave, onSaveCopy, onShared } = props;
   const { t } = useTranslationRef(mockupTranslationRef);
-  const versionsPath = useRouteRef(versionsRouteRef)?.({ id: mockupId });
-  const commentsPath = useRouteRef(commentsRouteRef)?.({ id: mockupId });
+  const paths = usePaths();
   const [dialog, setDialog] = useState<'details' | 'note' | 'share'>();
   return (
     <>
@@ -45,19 +44,15 @@ export function EditorHeader(props: {
         description={content.description || undefined}
         customActions={
           <Flex gap="2" align="center" className={styles.actions}>
-            {versionsPath !== undefined && (
-              <ButtonLink variant="secondary" href={versionsPath}>
-                {t('editor.toolbar.versions')}
-              </ButtonLink>
-            )}
+            <ButtonLink variant="secondary" href={paths.versions(mockupId)}>
+              {t('editor.toolbar.versions')}
+            </ButtonLink>
             <Button variant="secondary" onPress={() => setDialog('share')}>
               {t('sharing.open')}
             </Button>
-            {commentsPath !== undefined && (
-              <ButtonLink variant="secondary" href={commentsPath}>
-                {t('review.open')}
-              </ButtonLink>
-            )}
+            <ButtonLink variant="secondary" href={paths.comments(mockupId)}>
+              {t('review.open')}
+            </ButtonLink>
             {children}
             <Button variant="secondary" onPress={onSaveCopy}>
               {t('editor.toolbar.saveCopy')}

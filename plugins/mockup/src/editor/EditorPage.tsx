@@ -1,7 +1,6 @@
 import {
   identityApiRef,
   useApi,
-  useRouteRef,
   useTranslationRef,
 } from '@backstage/frontend-plugin-api';
 import { UnreadPage, useRead } from '@internal/pages';
@@ -12,7 +11,7 @@ import {
 import { useParams } from 'react-router-dom';
 import { mockupApiRef } from '../api';
 import { useMay } from '../components/useMay';
-import { rootRouteRef } from '../routes';
+import { usePaths } from '../routes';
 import { mockupTranslationRef } from '../translation';
 import { Editor } from './Editor';
 import { type Saved, savedOf } from './model/content';
@@ -29,7 +28,7 @@ function OpenedMockup({ id }: { id: string }) {
   const { t } = useTranslationRef(mockupTranslationRef);
   const api = useApi(mockupApiRef);
   const identityApi = useApi(identityApiRef);
-  const listPath = useRouteRef(rootRouteRef)?.() ?? '';
+  const paths = usePaths();
   const mayUpdate = useMay({
     permission: mockupUpdatePermission,
     resourceRef: id,
@@ -99,7 +98,7 @@ function OpenedMockup({ id }: { id: string }) {
       missing={{
         title: t('editor.missing.title'),
         description: t('editor.missing.text'),
-        href: listPath,
+        href: paths.list,
         link: t('editor.missing.list'),
       }}
     />

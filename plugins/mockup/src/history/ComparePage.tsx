@@ -1,8 +1,4 @@
-import {
-  useApi,
-  useRouteRef,
-  useTranslationRef,
-} from '@backstage/frontend-plugin-api';
+import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
 import {
   ButtonLink,
   Container,
@@ -10,12 +6,12 @@ import {
   Text,
   VisuallyHidden,
 } from '@backstage/ui';
-import { CopyButton, Moment, PageHeader, TextLink } from '@internal/pages';
+import { Moment, PageHeader, TextLink } from '@internal/pages';
 import type { Version } from 'backstage-plugin-mockup-common';
 import { useParams } from 'react-router-dom';
 import { mockupApiRef } from '../api';
 import { Person } from '../components/Person';
-import { compareRouteRef, versionRouteRef, versionsRouteRef } from '../routes';
+import { usePaths } from '../routes';
 import { mockupTranslationRef } from '../translation';
 import { LayoutDifferenceView } from './difference/LayoutDifferenceView';
 import { HistoryFrame, type ReadMockup } from './HistoryFrame';
@@ -54,10 +50,7 @@ function Comparison(props: {
   const { buttonOf, notice, dialog } = useRestoring(props.read);
   const { t } = useTranslationRef(mockupTranslationRef);
   const titleOf = useVersionTitle();
-  const toComparison = useRouteRef(compareRouteRef);
-  const toVersions = useRouteRef(versionsRouteRef);
-  const hrefOf = (from: Version, to: Version) =>
-    toComparison?.({ id: mockupId, versionId: from.id, otherId: to.id }) ?? '';
+  const paths = usePaths();
   const title = t('history.compare.title', {
     before: titleOf(before),
     after: titleOf(after),
@@ -73,10 +66,7 @@ function Comparison(props: {
       <PageHeader
         title={title}
         customActions={
-          <ButtonLink
-            variant="secondary"
-            href={toVersions?.({ id: mockupId }) ?? ''}
-          >
+          <ButtonLink variant="secondary" href={paths.versions(mockupId)}>
             {t('history.toVersions')}
           </ButtonLink>
         }
@@ -84,17 +74,6 @@ function Comparison(props: {
       <Container>
         <Flex direction="column" gap="4" mb="6">
           <div role="status">{notice}</div>
-          <div className={styles.buttons}>
-            <ButtonLink variant="secondary" href={hrefOf(after, before)}>
-              {t('history.compare.swap')}
-            </ButtonLink>
-            <CopyButton
-              label={t('components.copy.link')}
-              textOf={() =>
-                new URL(hrefOf(before, after), window.location.href).href
-              }
-            />
-          </div>
           <LayoutDifferenceView
             before={before.layoutData}
             after={after.layoutData}
@@ -125,8 +104,7 @@ function Title({ side, text }: { side: 'before' | 'after'; text: string }) {
 function Note({ version }: { version: Version }) {
   const { id, mockupId, createdAt, createdBy, message } = version;
   const { t } = useTranslationRef(mockupTranslationRef);
-  const href =
-    useRouteRef(versionRouteRef)?.({ id: mockupId, versionId: id }) ?? '';
+  const href = usePaths().version(mockupId, id);
   return (
     <>
       {message && (

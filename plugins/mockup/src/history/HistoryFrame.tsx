@@ -1,14 +1,13 @@
 import {
   BreadcrumbEntry,
   useApi,
-  useRouteRef,
   useTranslationRef,
 } from '@backstage/frontend-plugin-api';
 import { ifThere, statusOf, UnreadPage, useRead } from '@internal/pages';
 import type { MockupWithLatestVersion } from 'backstage-plugin-mockup-common';
 import type { ReactNode } from 'react';
 import { mockupApiRef } from '../api';
-import { mockupRouteRef, rootRouteRef, versionsRouteRef } from '../routes';
+import { usePaths } from '../routes';
 import { mockupTranslationRef } from '../translation';
 
 /** A mockup with its entity tag, by which the backend notices that another user has saved since. */
@@ -45,9 +44,8 @@ export function HistoryFrame<TValue>(props: {
   const { mockupId, load, children } = props;
   const { t } = useTranslationRef(mockupTranslationRef);
   const api = useApi(mockupApiRef);
-  const listHref = useRouteRef(rootRouteRef)?.() ?? '';
-  const mockupHref = useRouteRef(mockupRouteRef)?.({ id: mockupId }) ?? '';
-  const versionsHref = useRouteRef(versionsRouteRef)?.({ id: mockupId }) ?? '';
+  const paths = usePaths();
+  const versionsHref = paths.versions(mockupId);
   const about = props.about ?? {
     title: t('history.versions'),
     href: versionsHref,
@@ -65,7 +63,9 @@ export function HistoryFrame<TValue>(props: {
 
   if (read && more !== undefined && !state.error) {
     return (
-      <BreadcrumbEntry entry={{ label: read.mockup.name, href: mockupHref }}>
+      <BreadcrumbEntry
+        entry={{ label: read.mockup.name, href: paths.mockup(mockupId) }}
+      >
         <BreadcrumbEntry entry={{ label: about.title, href: about.href }}>
           {children({ read, value: more })}
         </BreadcrumbEntry>
@@ -79,7 +79,7 @@ export function HistoryFrame<TValue>(props: {
       failed={about.failed}
       missing={{
         title: t(read ? 'history.missing' : 'history.missingMockup'),
-        href: read ? versionsHref : listHref,
+        href: read ? versionsHref : paths.list,
         link: t(read ? 'history.toVersions' : 'history.toList'),
       }}
     />

@@ -1,22 +1,14 @@
-import {
-  useApi,
-  useRouteRef,
-  useTranslationRef,
-} from '@backstage/frontend-plugin-api';
+import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
 import { Button, ButtonLink } from '@backstage/ui';
 import { Alert, ActionDialog, Moment, TextLink } from '@internal/pages';
-import { MOCKUP_LIMITS, type Version } from 'backstage-plugin-mockup-common';
+import type { Version } from 'backstage-plugin-mockup-common';
 import { useState } from 'react';
 import { mockupApiRef } from '../api';
-import { isWithin, LimitedField } from '../components/LimitedField';
 import { Person } from '../components/Person';
-import { compareRouteRef, mockupRouteRef } from '../routes';
+import { usePaths } from '../routes';
 import { mockupTranslationRef } from '../translation';
 import { readAfter, type ReadMockup } from './HistoryFrame';
 import { useVersionTitle } from './useVersionTitle';
-
-/** The bounds of a tag. */
-export const TAG = { most: MOCKUP_LIMITS.versionTag };
 
 /**
  * Asks, and saves an older version as a new one. If another user has saved since the page was
@@ -35,23 +27,18 @@ function RestoreDialog(props: {
   const { t } = useTranslationRef(mockupTranslationRef);
   const api = useApi(mockupApiRef);
   const titleOf = useVersionTitle();
-  const toComparison = useRouteRef(compareRouteRef);
-  const [tag, setTag] = useState('');
+  const paths = usePaths();
   // What the page showed when the user decided.
   const [shown] = useState(read);
   const [current, setCurrent] = useState<ReadMockup>();
   const newest = current?.mockup.latestVersion;
 
   async function restore() {
-    if (!isWithin(tag, TAG)) {
-      return false;
-    }
     const over = current ?? shown;
     try {
       const { version: latestVersion, etag } = await api.restoreVersion(
         version.mockupId,
         version.id,
-        tag.trim() ? { versionTag: tag.trim() } : {},
         { ifMatch: over.etag },
       );
       onRestored({ mockup: { ...shown.mockup, latestVersion }, etag });
@@ -61,8 +48,7 @@ function RestoreDialog(props: {
       const { latestVersion: made } = now.mockup;
       if (
         made?.restoredFrom === version.id &&
-        made.id !== over.mockup.latestVersion?.id &&
-        (made.versionTag ?? '') === tag.trim()
+        made.id !== over.mockup.latestVersion?.id
       ) {
         // It was this page: restored, but the answer was lost on its way.
         onRestored(now);
@@ -83,12 +69,6 @@ function RestoreDialog(props: {
       onSubmit={restore}
       onClose={onClose}
     >
-      <LimitedField
-        {...TAG}
-        label={t('history.tag.optional')}
-        value={tag}
-        onChange={setTag}
-      />
       {newest && (
         <Alert
           role="alert"
@@ -104,13 +84,11 @@ function RestoreDialog(props: {
                   {titleOf(newest)}, <Person entityRef={newest.createdBy} />,{' '}
                   <Moment at={newest.createdAt} />.{' '}
                   <TextLink
-                    href={
-                      toComparison?.({
-                        id: version.mockupId,
-                        versionId: newest.id,
-                        otherId: version.id,
-                      }) ?? ''
-                    }
+                    href={paths.compare(
+                      version.mockupId,
+                      newest.id,
+                      version.id,
+                    )}
                   >
                     {t('history.restore.look')}
                   </TextLink>
@@ -135,8 +113,7 @@ export function useRestoring(opened: ReadMockup, onChanged?: () => void) {
   const [restored, setRestored] = useState<Version>();
   const { t } = useTranslationRef(mockupTranslationRef);
   const titleOf = useVersionTitle();
-  const editorHref =
-    useRouteRef(mockupRouteRef)?.({ id: opened.mockup.id }) ?? '';
+  const paths = usePaths();
   const newest = read.mockup.latestVersion;
   const take = (changed: ReadMockup) => {
     setRead(changed);
@@ -171,7 +148,7 @@ export function useRestoring(opened: ReadMockup, onChanged?: () => void) {
         icon
         title={t('history.restore.done', { title: titleOf(restored) })}
         customActions={
-          <ButtonLink size="small" href={editorHref}>
+          <ButtonLink size="small" href={paths.mockup(opened.mockup.id)}>
             {t('history.toEditor')}
           </ButtonLink>
         }

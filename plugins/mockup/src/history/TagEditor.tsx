@@ -2,14 +2,16 @@ import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
 import { ButtonIcon } from '@backstage/ui';
 import { RiPriceTag3Line } from '@remixicon/react';
 import { ActionDialog, Alert } from '@internal/pages';
-import type { Version } from 'backstage-plugin-mockup-common';
+import { MOCKUP_LIMITS, type Version } from 'backstage-plugin-mockup-common';
 import { useState } from 'react';
 import { mockupApiRef } from '../api';
 import { isWithin, LimitedField } from '../components/LimitedField';
 import { mockupTranslationRef } from '../translation';
 import { readAfter, type ReadMockup } from './HistoryFrame';
-import { TAG } from './RestoreDialog';
 import { useVersionTitle } from './useVersionTitle';
+
+/** The bounds of a tag. */
+export const TAG = { most: MOCKUP_LIMITS.versionTag };
 
 interface Edit {
   version: Version;

@@ -1,10 +1,6 @@
-import {
-  useApi,
-  useRouteRef,
-  useTranslationRef,
-} from '@backstage/frontend-plugin-api';
+import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
 import { Button, ButtonLink, Container, Flex, Text } from '@backstage/ui';
-import { CopyButton, Moment, PageHeader, TextLink } from '@internal/pages';
+import { Moment, PageHeader, TextLink } from '@internal/pages';
 import type { Version } from 'backstage-plugin-mockup-common';
 import { useRef, useState } from 'react';
 import { useParams } from 'react-router-dom';
@@ -13,7 +9,7 @@ import { LayoutView } from '../components/LayoutView';
 import { Person } from '../components/Person';
 import { PngButton } from '../components/PngButton';
 import { useReview } from '../review/useReview';
-import { compareRouteRef, versionRouteRef, versionsRouteRef } from '../routes';
+import { usePaths } from '../routes';
 import { mockupTranslationRef } from '../translation';
 import { HistoryFrame, type ReadMockup } from './HistoryFrame';
 import styles from './history.module.css';
@@ -42,10 +38,7 @@ function LookAt(props: { read: ReadMockup; version: Version }) {
   const { newest, isRestored, ask, notice, dialog } = useRestoring(props.read);
   const { t } = useTranslationRef(mockupTranslationRef);
   const title = useVersionTitle()(version);
-  const toVersion = useRouteRef(versionRouteRef);
-  const toVersions = useRouteRef(versionsRouteRef);
-  const toComparison = useRouteRef(compareRouteRef);
-  const href = toVersion?.({ id: mockupId, versionId: id }) ?? '';
+  const paths = usePaths();
   const drawing = useRef<HTMLDivElement>(null);
   const [said, setSaid] = useState('');
   const review = useReview(mockupId, setSaid);
@@ -64,14 +57,7 @@ function LookAt(props: { read: ReadMockup; version: Version }) {
                 {
                   label: t('history.restoredFrom'),
                   value: (
-                    <TextLink
-                      href={
-                        toVersion?.({
-                          id: mockupId,
-                          versionId: restoredFrom,
-                        }) ?? ''
-                      }
-                    >
+                    <TextLink href={paths.version(mockupId, restoredFrom)}>
                       {t('history.olderVersion')}
                     </TextLink>
                   ),
@@ -80,10 +66,7 @@ function LookAt(props: { read: ReadMockup; version: Version }) {
             : []),
         ]}
         customActions={
-          <ButtonLink
-            variant="secondary"
-            href={toVersions?.({ id: mockupId }) ?? ''}
-          >
+          <ButtonLink variant="secondary" href={paths.versions(mockupId)}>
             {t('history.toVersions')}
           </ButtonLink>
         }
@@ -105,24 +88,14 @@ function LookAt(props: { read: ReadMockup; version: Version }) {
               {message}
             </Text>
           )}
-          <div className={styles.buttons}>
-            <CopyButton
-              label={t('components.copy.link')}
-              textOf={() => new URL(href, window.location.href).href}
-            />
+          <Flex gap="2" style={{ flexWrap: 'wrap' }}>
             {layoutData.length > 0 && <PngButton of={drawing} name={title} />}
             {review.actionOf(version)}
             {newest && newest.id !== id && (
               <>
                 <ButtonLink
                   variant="secondary"
-                  href={
-                    toComparison?.({
-                      id: mockupId,
-                      versionId: id,
-                      otherId: newest.id,
-                    }) ?? ''
-                  }
+                  href={paths.compare(mockupId, id, newest.id)}
                 >
                   {t('history.compare.withNewest')}
                 </ButtonLink>
@@ -131,7 +104,7 @@ function LookAt(props: { read: ReadMockup; version: Version }) {
                 </Button>
               </>
             )}
-          </div>
+          </Flex>
           <section className={styles.drawing} aria-label={title}>
             {layoutData.length > 0 ? (
               <div ref={drawing}>

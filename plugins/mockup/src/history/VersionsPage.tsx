@@ -1,8 +1,4 @@
-import {
-  useApi,
-  useRouteRef,
-  useTranslationRef,
-} from '@backstage/frontend-plugin-api';
+import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
 import {
   Badge,
   Button,
@@ -32,12 +28,7 @@ import { LayoutThumbnail } from '../components/LayoutThumbnail';
 import { Person } from '../components/Person';
 import { usePublishing } from '../pages/usePublishing';
 import { useReview } from '../review/useReview';
-import {
-  commentsRouteRef,
-  compareRouteRef,
-  mockupRouteRef,
-  versionRouteRef,
-} from '../routes';
+import { usePaths } from '../routes';
 import { mockupTranslationRef } from '../translation';
 import { HistoryFrame, type ReadMockup } from './HistoryFrame';
 import styles from './history.module.css';
@@ -64,7 +55,8 @@ function Versions(props: { read: ReadMockup }) {
   const { mockup } = props.read;
   const { t } = useTranslationRef(mockupTranslationRef);
   const titleOf = useVersionTitle();
-  const mockupHref = useRouteRef(mockupRouteRef)?.({ id: mockup.id }) ?? '';
+  const paths = usePaths();
+  const mockupHref = paths.mockup(mockup.id);
   const api = useApi(mockupApiRef);
   const versions = usePages(
     (cursor): Promise<Page<Version>> =>
@@ -92,7 +84,6 @@ function Versions(props: { read: ReadMockup }) {
     focusStatus();
   });
   const review = useReview(mockup.id, setSaid);
-  const commentsHref = useRouteRef(commentsRouteRef)?.({ id: mockup.id }) ?? '';
   const onRenamed = (saved: Version, changed: ReadMockup) => {
     versions.replace(each => (each.id === saved.id ? saved : each));
     restoring.setRead(changed);
@@ -109,7 +100,7 @@ function Versions(props: { read: ReadMockup }) {
         title={t('history.title', { name: restoring.read.mockup.name })}
         customActions={
           <Flex gap="2" style={{ flexWrap: 'wrap' }}>
-            <ButtonLink variant="secondary" href={commentsHref}>
+            <ButtonLink variant="secondary" href={paths.comments(mockup.id)}>
               {t('review.open')}
             </ButtonLink>
             <ButtonLink variant="secondary" href={mockupHref}>
@@ -222,7 +213,7 @@ function CompareBar(props: {
   const { mockupId, items, chosen } = props;
   const { t } = useTranslationRef(mockupTranslationRef);
   const navigate = useNavigate();
-  const toComparison = useRouteRef(compareRouteRef);
+  const paths = usePaths();
   const [newer, older] = items.filter(({ id }) => chosen.includes(id));
   return (
     <div className={styles.compareBar}>
@@ -233,18 +224,7 @@ function CompareBar(props: {
       </Text>
       <Button
         isDisabled={!older}
-        onPress={() => {
-          const href =
-            older &&
-            toComparison?.({
-              id: mockupId,
-              versionId: older.id,
-              otherId: newer.id,
-            });
-          if (href) {
-            navigate(href);
-          }
-        }}
+        onPress={() => navigate(paths.compare(mockupId, older.id, newer.id))}
       >
         {t('history.compare.submit')}
       </Button>
@@ -270,9 +250,7 @@ function Row(props: {
   const { message, restoredFrom } = version;
   const { t } = useTranslationRef(mockupTranslationRef);
   const titleOf = useVersionTitle();
-  const toVersion = useRouteRef(versionRouteRef);
-  const hrefOf = (versionId: string) =>
-    toVersion?.({ id: mockupId, versionId }) ?? '';
+  const paths = usePaths();
   return (
     <li className={styles.version}>
       {choice}
@@ -284,7 +262,7 @@ function Row(props: {
           <Text color="secondary">
             {t('history.number', { number: String(number) })}
           </Text>
-          <Link href={hrefOf(id)} weight="bold">
+          <Link href={paths.version(mockupId, id)} weight="bold">
             {titleOf(version)}
           </Link>
           {isNewest && <Badge size="small">{t('history.newest')}</Badge>}
@@ -302,7 +280,10 @@ function Row(props: {
         {restoredFrom && (
           <Text as="p" variant="body-small" color="secondary">
             {t('history.restoredFrom')}{' '}
-            <TextLink href={hrefOf(restoredFrom)} variant="body-small">
+            <TextLink
+              href={paths.version(mockupId, restoredFrom)}
+              variant="body-small"
+            >
               {from ? titleOf(from) : t('history.olderVersion')}
             </TextLink>
           </Text>

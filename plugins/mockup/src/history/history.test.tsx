@@ -1,5 +1,5 @@
 import { renderInTestApp } from '@backstage/frontend-test-utils';
-import { act, screen, waitFor, within } from '@testing-library/react';
+import { screen, waitFor, within } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
 import type {
   LayoutItem,
@@ -141,7 +141,6 @@ describe('the versions of a mockup', () => {
     const dialog = await screen.findByRole('dialog');
     expect(dialog).toHaveTextContent('saves its layout as a new version');
     expect(api.restoreVersion).not.toHaveBeenCalled();
-    await userEvent.type(within(dialog).getByRole('textbox'), ' again ');
     expect(await seriousProblems()).toEqual([]);
     await userEvent.click(
       within(dialog).getByRole('button', { name: 'Restore' }),
@@ -149,12 +148,9 @@ describe('the versions of a mockup', () => {
     expect(
       await screen.findByText('two was restored as a new version.'),
     ).toBeInTheDocument();
-    expect(api.restoreVersion).toHaveBeenCalledWith(
-      'm',
-      'two',
-      { versionTag: 'again' },
-      { ifMatch: '"1"' },
-    );
+    expect(api.restoreVersion).toHaveBeenCalledWith('m', 'two', {
+      ifMatch: '"1"',
+    });
     await waitFor(() => expect(api.listVersions).toHaveBeenCalledTimes(2));
   });
 
@@ -192,7 +188,6 @@ describe('the versions of a mockup', () => {
       etag: '"9"',
     });
     const dialog = await screen.findByRole('dialog');
-    await userEvent.type(within(dialog).getByRole('textbox'), 'mine');
     await userEvent.click(
       within(dialog).getByRole('button', { name: 'Restore' }),
     );
@@ -205,12 +200,9 @@ describe('the versions of a mockup', () => {
       within(dialog).getByRole('button', { name: 'Restore anyway' }),
     );
     await waitFor(() =>
-      expect(api.restoreVersion).toHaveBeenLastCalledWith(
-        'm',
-        'two',
-        { versionTag: 'mine' },
-        { ifMatch: '"9"' },
-      ),
+      expect(api.restoreVersion).toHaveBeenLastCalledWith('m', 'two', {
+        ifMatch: '"9"',
+      }),
     );
   });
 
@@ -328,12 +320,7 @@ describe('one version', () => {
     versionOf('one', { layoutData: [item('Create')] }),
   ];
 
-  it('is shown without restoring it, with a link for others', async () => {
-    let copied: string | undefined;
-    document.execCommand = () => {
-      copied = window.getSelection()?.toString();
-      return true;
-    };
+  it('is shown without restoring it', async () => {
     const api = mockHistory(TWO);
     await render(api, '/m/versions/one');
     expect(
@@ -348,9 +335,6 @@ describe('one version', () => {
       screen.getByRole('link', { name: 'Compare with the newest' }),
     ).toHaveAttribute('href', '/m/versions/one/compare/two');
     expect(await seriousProblems()).toEqual([]);
-    await userEvent.click(await button('Copy link'));
-    await button('Copied');
-    expect(copied).toBe('http://localhost/m/versions/one');
     expect(api.restoreVersion).not.toHaveBeenCalled();
   });
 });
@@ -410,7 +394,7 @@ describe('the comparison of two versions', () => {
     expect(await seriousProblems()).toEqual([]);
   });
 
-  it('is walked by buttons and by arrow keys, and says where one is', async () => {
+  it('is walked by buttons, and says where one is', async () => {
     await render(mockHistory(VERSIONS), '/m/versions/a/compare/b');
     await screen.findByText('4 differences');
     await userEvent.click(await button('Next difference'));
@@ -420,15 +404,9 @@ describe('the comparison of two versions', () => {
 
     const list = screen.getByRole('region', { name: 'Differences' });
     const entries = within(list).getAllByRole('button');
-    // One stop of Tab for the whole list.
-    expect(entries.map(({ tabIndex }) => tabIndex)).toEqual([-1, -1, -1, 0]);
-    act(() => entries[3].focus());
-    await userEvent.keyboard('{ArrowUp}');
-    expect(entries[2]).toHaveFocus();
+    await userEvent.click(entries[2]);
     expect(announced()).toMatch(/^Difference 3 of 4: .*Removed/);
-    await userEvent.keyboard('{Home}');
-    expect(entries[0]).toHaveFocus();
-    expect(entries[0]).toHaveAttribute('aria-current', 'true');
+    expect(entries[2]).toHaveAttribute('aria-current', 'true');
   });
 
   it('restores the older one', async () => {
@@ -443,12 +421,9 @@ describe('the comparison of two versions', () => {
     expect(
       await screen.findByText('a was restored as a new version.'),
     ).toBeInTheDocument();
-    expect(api.restoreVersion).toHaveBeenCalledWith(
-      'm',
-      'a',
-      {},
-      { ifMatch: '"1"' },
-    );
+    expect(api.restoreVersion).toHaveBeenCalledWith('m', 'a', {
+      ifMatch: '"1"',
+    });
   });
 
   async function compareMany() {

@@ -26,7 +26,6 @@ export const historyMessages = {
   tag: {
     open: 'Change the tag of {{title}}',
     label: 'Tag',
-    optional: 'Tag of the new version (optional)',
     text: 'Leave it empty to have no tag.',
     save: 'Save tag',
     saved: 'The tag {{tag}} was saved.',
@@ -58,7 +57,6 @@ export const historyMessages = {
     submit: 'Compare',
     title: '{{before}} compared with {{after}}',
     withNewest: 'Compare with the newest',
-    swap: 'Swap sides',
   },
   difference: {
     before: 'Before:',
@@ -73,7 +71,6 @@ export const historyMessages = {
     mark: 'Difference {{position}}: {{name}}. {{what}}',
     list: 'Differences',
     drawings: 'The drawings of both',
-    hint: 'The arrow keys walk from one to the next, in both drawings.',
     more_one: 'Show {{count}} more',
     more_other: 'Show {{count}} more',
     emptyText: '(empty)',

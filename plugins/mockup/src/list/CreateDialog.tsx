@@ -51,7 +51,7 @@ export function CreateDialog(props: {
       name=""
       description=""
       onClose={onClose}
-      onSubmit={async details => create(details, await layoutOf())}
+      onSubmit={async (details, key) => create(details, await layoutOf(), key)}
       onDone={() => onCreated(idOf())}
     >
       <Select

@@ -15,7 +15,10 @@ export function DetailsDialog(
     text?: string;
     name: string;
     description?: string;
-    onSubmit: (details: { name: string; description: string }) => Promise<void>;
+    onSubmit: (
+      details: { name: string; description: string },
+      idempotencyKey: string,
+    ) => Promise<void>;
     onClose: () => void;
   },
 ) {
@@ -28,12 +31,12 @@ export function DetailsDialog(
     <ActionDialog
       {...dialog}
       texts={text === undefined ? [] : [text]}
-      onSubmit={async () => {
+      onSubmit={async idempotencyKey => {
         setTried(true);
         if (!isWithin(name, NAME) || !isWithin(description, DESCRIPTION)) {
           return false;
         }
-        await onSubmit({ name, description });
+        await onSubmit({ name, description }, idempotencyKey);
         return true;
       }}
     >

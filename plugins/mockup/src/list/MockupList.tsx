@@ -1,8 +1,4 @@
-import {
-  useApi,
-  useRouteRef,
-  useTranslationRef,
-} from '@backstage/frontend-plugin-api';
+import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
 import {
   Button,
   ButtonIcon,
@@ -21,7 +17,6 @@ import {
   Alert,
   ifThere,
   ListFrame,
-  newIdempotencyKey,
   PageHeader,
   SearchInput,
   SelectedActions,
@@ -40,7 +35,7 @@ import { useNavigate } from 'react-router-dom';
 import { mockupApiRef } from '../api';
 import { MockupCards } from '../components/MockupCard';
 import { useMay } from '../components/useMay';
-import { trashRouteRef } from '../routes';
+import { usePaths } from '../routes';
 import { ShareDialog } from '../sharing/ShareDialog';
 import { mockupTranslationRef } from '../translation';
 import { CreateDialog } from './CreateDialog';
@@ -65,7 +60,7 @@ export function MockupList() {
   const [notice, setNotice] = useState<{ text: string; undo?: () => void }>();
   const { isPendingOf, notes, run } = useTask({ offersRetry: true });
   const [status, focusStatus] = useLaterFocus<HTMLDivElement>();
-  const trashHref = useRouteRef(trashRouteRef)?.();
+  const paths = usePaths();
   const mayCreate = useMay({ permission: mockupCreatePermission });
   const createButton = (
     <CreateButton
@@ -144,15 +139,13 @@ export function MockupList() {
                 <MenuItem id="export">{t('list.more.export')}</MenuItem>
               </Menu>
             </MenuTrigger>
-            {trashHref && (
-              <ButtonLink
-                variant="secondary"
-                href={trashHref}
-                iconStart={<RiDeleteBinLine aria-hidden />}
-              >
-                {t('list.trash.open')}
-              </ButtonLink>
-            )}
+            <ButtonLink
+              variant="secondary"
+              href={paths.trash}
+              iconStart={<RiDeleteBinLine aria-hidden />}
+            >
+              {t('list.trash.open')}
+            </ButtonLink>
             {createButton}
           </Flex>
         }
@@ -284,11 +277,11 @@ export function MockupList() {
         <DuplicateDialog
           mockup={asked.mockup}
           onClose={close}
-          onSubmit={async (request, options) => {
+          onSubmit={async (request, idempotencyKey) => {
             const { mockup } = await mockupApi.duplicateMockup(
               asked.mockup.id,
               request,
-              options,
+              { idempotencyKey },
             );
             setNotice({
               text: t('list.done.duplicated', { name: mockup.name }),
@@ -361,13 +354,12 @@ function DuplicateDialog(props: {
   mockup: Mockup;
   onSubmit: (
     request: { name: string; withHistory: boolean },
-    options: { idempotencyKey: string },
+    idempotencyKey: string,
   ) => Promise<void>;
   onClose: () => void;
 }) {
   const { mockup, onSubmit, onClose } = props;
   const { t } = useTranslationRef(mockupTranslationRef);
-  const [idempotencyKey] = useState(newIdempotencyKey);
   const [withHistory, setWithHistory] = useState(false);
   const suggest = (name: string) => t('list.duplicate.name', { name });
   const excess = [...suggest(mockup.name)].length - MOCKUP_LIMITS.name;
@@ -383,9 +375,7 @@ function DuplicateDialog(props: {
       failed={t('list.duplicate.failed')}
       name={nameOfCopy}
       onClose={onClose}
-      onSubmit={({ name }) =>
-        onSubmit({ name, withHistory }, { idempotencyKey })
-      }
+      onSubmit={({ name }, key) => onSubmit({ name, withHistory }, key)}
     >
       <Checkbox isSelected={withHistory} onChange={setWithHistory}>
         {t('list.duplicate.withHistory')}

@@ -1,8 +1,4 @@
-import {
-  useApi,
-  useRouteRef,
-  useTranslationRef,
-} from '@backstage/frontend-plugin-api';
+import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
 import {
   Button,
   ButtonLink,
@@ -13,7 +9,6 @@ import {
 } from '@backstage/ui';
 import {
   Alert,
-  ActionDialog,
   ifThere,
   ListFrame,
   Moment,
@@ -34,7 +29,7 @@ import { useState } from 'react';
 import { mockupApiRef } from '../api';
 import { Person } from '../components/Person';
 import { useMay } from '../components/useMay';
-import { rootRouteRef } from '../routes';
+import { usePaths } from '../routes';
 import { mockupTranslationRef } from '../translation';
 import rows from '../components/rows.module.css';
 import type { Choice } from './ListedMockup';
@@ -45,7 +40,7 @@ import { PAGE_SIZE } from './useMockups';
 export function TrashPage() {
   const { t } = useTranslationRef(mockupTranslationRef);
   const mockupApi = useApi(mockupApiRef);
-  const listHref = useRouteRef(rootRouteRef)?.();
+  const paths = usePaths();
   const [query, setQuery] = useListQuery({});
   const { search, page } = query;
   const trash = useRead(
@@ -57,7 +52,6 @@ export function TrashPage() {
       }),
     [mockupApi, search, page],
   );
-  const [purging, setPurging] = useState<TrashedMockup>();
   const [notice, setNotice] = useState('');
   const [status, focusStatus] = useLaterFocus<HTMLDivElement>();
   const { isPendingOf, notes, run } = useTask({ offersRetry: true });
@@ -82,11 +76,9 @@ export function TrashPage() {
       <PageHeader
         title={t('list.trash.title')}
         customActions={
-          listHref && (
-            <ButtonLink variant="secondary" href={listHref}>
-              {t('list.trash.back')}
-            </ButtonLink>
-          )
+          <ButtonLink variant="secondary" href={paths.list}>
+            {t('list.trash.back')}
+          </ButtonLink>
         }
       />
       <Container>
@@ -134,9 +126,7 @@ export function TrashPage() {
               none: t('list.trash.empty'),
             }}
             noneAction={
-              listHref && (
-                <ButtonLink href={listHref}>{t('list.trash.back')}</ButtonLink>
-              )
+              <ButtonLink href={paths.list}>{t('list.trash.back')}</ButtonLink>
             }
           >
             {items => (
@@ -148,7 +138,6 @@ export function TrashPage() {
                     choice={selection.choiceOf(mockup)}
                     isPending={isPendingOf(mockup.id)}
                     onRestore={() => restore(mockup)}
-                    onPurge={() => setPurging(mockup)}
                   />
                 ))}
               </ul>
@@ -156,23 +145,6 @@ export function TrashPage() {
           </ListFrame>
         </Flex>
       </Container>
-      {purging && (
-        <ActionDialog
-          title={t('list.purge.title', { name: purging.name })}
-          texts={[t('list.purge.text')]}
-          warning={t('list.purge.warning')}
-          submit={t('list.purge.submit')}
-          failed={t('list.purge.failed')}
-          destructive
-          onClose={() => setPurging(undefined)}
-          onSubmit={async () => {
-            await ifThere(mockupApi.purgeMockup(purging.id));
-            setNotice(t('list.done.purged', { name: purging.name }));
-            trash.retry();
-          }}
-          onDone={focusStatus}
-        />
-      )}
     </>
   );
 }
@@ -183,9 +155,8 @@ function TrashRow(props: {
   /** Whether it is being restored. */
   isPending: boolean;
   onRestore: () => void;
-  onPurge: () => void;
 }) {
-  const { mockup, isPending, onRestore, onPurge } = props;
+  const { mockup, isPending, onRestore } = props;
   const { name, description, owner, deletedAt, deletedBy, purgedAfter } =
     mockup;
   const { t } = useTranslationRef(mockupTranslationRef);
@@ -229,28 +200,16 @@ function TrashRow(props: {
           </Text>
         )}
       </div>
-      <Flex gap="2">
-        <Button
-          variant="secondary"
-          size="small"
-          isDisabled={isRefused}
-          isPending={isPending}
-          aria-label={t('list.trash.restoreOf', { name })}
-          onPress={onRestore}
-        >
-          {t('list.trash.restore')}
-        </Button>
-        <Button
-          variant="tertiary"
-          size="small"
-          destructive
-          isDisabled={isRefused}
-          aria-label={t('list.purge.open', { name })}
-          onPress={onPurge}
-        >
-          {t('list.purge.submit')}
-        </Button>
-      </Flex>
+      <Button
+        variant="secondary"
+        size="small"
+        isDisabled={isRefused}
+        isPending={isPending}
+        aria-label={t('list.trash.restoreOf', { name })}
+        onPress={onRestore}
+      >
+        {t('list.trash.restore')}
+      </Button>
     </li>
   );
 }

@@ -4,13 +4,7 @@ import {
   useTranslationRef,
 } from '@backstage/frontend-plugin-api';
 import { Radio, RadioGroup, Text } from '@backstage/ui';
-import {
-  ActionDialog,
-  Alert,
-  Loading,
-  newIdempotencyKey,
-  useRead,
-} from '@internal/pages';
+import { ActionDialog, Alert, Loading, useRead } from '@internal/pages';
 import { useId, useState } from 'react';
 import { mockupApiRef } from '../api';
 import { mockupTranslationRef } from '../translation';
@@ -61,7 +55,6 @@ export function ImportDialog(props: {
   const [file, setFile] = useState<File>();
   const [isTried, setTried] = useState(false);
   const [isUpdate, setUpdate] = useState(true);
-  const [idempotencyKey] = useState(newIdempotencyKey);
   const isMissing = isTried && !file;
   const state = useRead(async () => {
     if (!file) {
@@ -76,7 +69,7 @@ export function ImportDialog(props: {
   const found = loading ? undefined : state.value;
   const known = found?.known ?? [];
 
-  async function importFile(chosen: File) {
+  async function importFile(chosen: File, idempotencyKey: string) {
     if (!found || known.length === 0 || !isUpdate) {
       const imported = await mockupApi.importMockups(
         found?.dashboard ? toFile(found.content) : chosen,
@@ -107,7 +100,7 @@ export function ImportDialog(props: {
           : 'list.import.failed',
       )}
       onClose={onClose}
-      onSubmit={async () => {
+      onSubmit={async idempotencyKey => {
         setTried(true);
         if (!file) {
           return false;
@@ -116,7 +109,7 @@ export function ImportDialog(props: {
           retry();
           throw error;
         }
-        onDone(await importFile(file));
+        onDone(await importFile(file, idempotencyKey));
         return true;
       }}
       isDisabled={file !== undefined && loading}
@@ -162,7 +155,7 @@ const MOST_NAMED = 10;
 
 /** Says what becomes of a dashboard of Grafana, and what of it does not. */
 function DashboardNote({ dashboard }: { dashboard: Dashboard }) {
-  const { title, layoutData, unknown, left } = dashboard;
+  const { title, layoutData, unknown } = dashboard;
   const { t } = useTranslationRef(mockupTranslationRef);
   const more = unknown.length - MOST_NAMED;
   const names = [
@@ -171,7 +164,7 @@ function DashboardNote({ dashboard }: { dashboard: Dashboard }) {
   ].join(', ');
   return (
     <Alert
-      status={unknown.length + left > 0 ? 'warning' : 'info'}
+      status={unknown.length > 0 ? 'warning' : 'info'}
       icon
       title={t('list.grafana.title', {
         title,
@@ -180,7 +173,6 @@ function DashboardNote({ dashboard }: { dashboard: Dashboard }) {
       description={[
         t('list.grafana.text'),
         ...(unknown.length > 0 ? [t('list.grafana.unknown', { names })] : []),
-        ...(left > 0 ? [t('list.grafana.left', { count: left })] : []),
       ].join(' ')}
     />
   );

@@ -17,8 +17,6 @@ export interface Dashboard {
   layoutData: LayoutItem[];
   /** The panels for which there is no component: their titles and types. */
   unknown: string[];
-  /** How many panels are left out, because a mockup has no more items. */
-  left: number;
 }
 
 type Props = Record<string, unknown>;
@@ -44,9 +42,6 @@ const BARS = new Set([
   'histogram',
 ]);
 
-/** Components of which a mockup has a limited number, since they ask for what they show. */
-const LIVE = new Set<string | undefined>(['markdown', 'entity-count']);
-
 /** What a chart shows until its author has typed values: a panel has queries, and no values. */
 const SAMPLE = [3, 7, 5, 9, 4].map((value, at) => ({
   label: String(at + 1),
@@ -54,27 +49,25 @@ const SAMPLE = [3, 7, 5, 9, 4].map((value, at) => ({
 }));
 
 /**
- * The dashboard that a JSON file of Grafana has, as it is exported there or answered by the API; nothing
- * for another file. Its 24 columns become 12, rows become headers with their panels below, also
- * those that are folded, and nothing overlaps.
+ * The dashboard that a JSON file of Grafana has, as it is exported there; nothing for another file.
+ * Its 24 columns become 12, rows become headers with their panels below, also those that are
+ * folded, and nothing overlaps.
  */
 export function toDashboard(content: unknown): Dashboard | undefined {
-  const model = modelOf(content);
-  if (!model) {
+  const all = fieldOf(content, 'panels');
+  if (!Array.isArray(all)) {
     return undefined;
   }
   const layoutData: LayoutItem[] = [];
   const unknown: string[] = [];
   let bottom = 0;
-  let left = 0;
-  let live = 0;
   const place = (component: string, props: Props, box: Box) => {
     const i = `${component}-${layoutData.length + 1}`;
     layoutData.push({ i, ...box, component, props });
     bottom = Math.max(bottom, box.y + box.h);
   };
-  for (const { row, panels } of sectionsOf(model.panels)) {
-    if (row && layoutData.length < MOCKUP_LIMITS.layoutItems) {
+  for (const { row, panels } of sectionsOf(all.filter(isObject))) {
+    if (row) {
       const title = titleOf(row) || 'Row';
       const box = { x: 0, y: bottom, w: GRID.cols, h: SECTION_HEIGHT };
       place('header', { title, level: 3 }, box);
@@ -82,19 +75,10 @@ export function toDashboard(content: unknown): Dashboard | undefined {
     const section = layoutData.length;
     const from = bottom;
     for (const panel of panels) {
-      if (layoutData.length >= MOCKUP_LIMITS.layoutItems) {
-        left += 1;
-        continue;
-      }
       const box = placeOf(panel);
       // Grafana leaves no empty rows either.
       const y = Math.min(box.y - yOf(panels[0]) + from, bottom);
-      const found = componentOf(panel);
-      live += LIVE.has(found[0]) ? 1 : 0;
-      const [component, props] =
-        live > MOCKUP_LIMITS.layoutQueries && LIVE.has(found[0])
-          ? asText(panel)
-          : found;
+      const [component, props] = componentOf(panel);
       place(
         component ?? 'text',
         props,
@@ -105,14 +89,14 @@ export function toDashboard(content: unknown): Dashboard | undefined {
       }
     }
   }
+  const text = (field: 'title' | 'description', most: number) =>
+    cut(textOf(fieldOf(content, field)), most);
+  const description = text('description', MOCKUP_LIMITS.description);
   return {
-    title: cut(model.title, MOCKUP_LIMITS.name) || 'Dashboard',
-    ...(model.description && {
-      description: cut(model.description, MOCKUP_LIMITS.description),
-    }),
+    title: text('title', MOCKUP_LIMITS.name) || 'Dashboard',
+    ...(description && { description }),
     layoutData,
     unknown,
-    left,
   };
 }
 
@@ -137,25 +121,6 @@ export function toFileMockup(
       },
     ],
   };
-}
-
-/** The model of a dashboard, by itself, below `dashboard` (the API) or `spec` (a resource). */
-function modelOf(content: unknown) {
-  for (const candidate of [
-    content,
-    fieldOf(content, 'dashboard'),
-    fieldOf(content, 'spec'),
-  ]) {
-    const panels = fieldOf(candidate, 'panels');
-    if (Array.isArray(panels)) {
-      return {
-        title: textOf(fieldOf(candidate, 'title')),
-        description: textOf(fieldOf(candidate, 'description')),
-        panels: panels.filter(isObject),
-      };
-    }
-  }
-  return undefined;
 }
 
 /** Panels from row to row. A folded row has its panels within, an open one has them behind it. */
@@ -227,7 +192,9 @@ function componentOf(panel: Panel): Component {
   const type = typeOf(panel);
   const title = titleOf(panel);
   if (type === 'text') {
-    return ['markdown', { ...(title && { title }), text: contentOf(panel) }];
+    const { options, content } = panel;
+    const text = textOf(fieldOf(options, 'content')) || textOf(content);
+    return ['markdown', { ...(title && { title }), text }];
   }
   if (NUMBERS.has(type)) {
     const filter = ['kind=component'];
@@ -240,18 +207,7 @@ function componentOf(panel: Panel): Component {
     const form = LINES.has(type) ? 'line' : 'bar';
     return ['chart', { title, type: form, data: SAMPLE }];
   }
-  return asText(panel);
-}
-
-function asText(panel: Panel): Component {
-  const type = typeOf(panel);
-  return type === 'text'
-    ? ['text', { text: contentOf(panel) }]
-    : [undefined, { text: `${titleOf(panel) || 'Panel'} (${type})` }];
-}
-
-function contentOf({ options, content }: Panel): string {
-  return textOf(fieldOf(options, 'content')) || textOf(content);
+  return [undefined, { text: `${title || 'Panel'} (${type})` }];
 }
 
 function titleOf({ title }: Panel): string {

@@ -55,7 +55,6 @@ export const listMessages = {
       'The file was imported. Updated mockups: {{updated}}, new ones: {{mockups}}.',
     trashed: '“{{name}}” is in the trash.',
     restored: '“{{name}}” is back, with all of its versions.',
-    purged: '“{{name}}” is deleted for good.',
   },
   more: {
     label: 'More actions',
@@ -89,8 +88,6 @@ export const listMessages = {
     unknown: 'These have no component here and become texts: {{names}}.',
     more_one: '{{count}} more',
     more_other: '{{count}} more',
-    left_one: '{{count}} panel is left out: the mockup is full.',
-    left_other: '{{count}} panels are left out: the mockup is full.',
   },
   trash: {
     open: 'Trash',
@@ -107,12 +104,9 @@ export const listMessages = {
     restoreFailed: '“{{name}}” was not restored',
   },
   purge: {
-    open: 'Delete {{name}} for good',
-    title: 'Delete “{{name}}” for good?',
-    text: 'The mockup, all of its versions and their tags are lost. Links to them lead nowhere.',
+    text: 'All of their versions and tags are lost. Links to them lead nowhere.',
     warning: 'This cannot be undone.',
     submit: 'Delete for good',
-    failed: 'The mockup was not deleted',
   },
   duplicate: {
     title: 'Duplicate “{{name}}”',

@@ -1,7 +1,7 @@
 import { useApi } from '@backstage/frontend-plugin-api';
-import { newIdempotencyKey, statusOf } from '@internal/pages';
+import { statusOf } from '@internal/pages';
 import type { LayoutItem, Mockup } from 'backstage-plugin-mockup-common';
-import { useRef, useState } from 'react';
+import { useRef } from 'react';
 import { mockupApiRef } from '../api';
 import { saveNewest } from './fileUpdates';
 
@@ -11,7 +11,6 @@ import { saveNewest } from './fileUpdates';
  */
 export function useNewMockup() {
   const api = useApi(mockupApiRef);
-  const [idempotencyKey] = useState(newIdempotencyKey);
   /** What was sent first: with that, another attempt finds the mockup if the answer was lost. */
   const sent = useRef<{ name: string; description: string }>();
   const created = useRef<{ mockup: Mockup; etag: string }>();
@@ -21,6 +20,7 @@ export function useNewMockup() {
     async create(
       details: { name: string; description: string },
       layoutData: readonly LayoutItem[] | undefined,
+      idempotencyKey: string,
     ): Promise<void> {
       sent.current ??= details;
       const first = sent.current;

@@ -1,4 +1,4 @@
-import { useRouteRef, useTranslationRef } from '@backstage/frontend-plugin-api';
+import { useTranslationRef } from '@backstage/frontend-plugin-api';
 import { ButtonLink, Container, Flex, Text } from '@backstage/ui';
 import { Moment, PageHeader, TextLink } from '@internal/pages';
 import type {
@@ -11,7 +11,7 @@ import { fillIn } from '../components/live/parameters';
 import { LayoutView } from '../components/LayoutView';
 import { Person } from '../components/Person';
 import { PngButton } from '../components/PngButton';
-import { versionRouteRef, versionsRouteRef } from '../routes';
+import { usePaths } from '../routes';
 import { mockupTranslationRef } from '../translation';
 import { Audience } from './Audience';
 
@@ -73,9 +73,7 @@ function HeaderOfPublisher(props: {
   const { title, publication, children } = props;
   const { mockupId, versionId, versionTag, audience } = publication;
   const { t } = useTranslationRef(mockupTranslationRef);
-  const versionHref =
-    useRouteRef(versionRouteRef)?.({ id: mockupId, versionId }) ?? '';
-  const versionsHref = useRouteRef(versionsRouteRef)?.({ id: mockupId }) ?? '';
+  const paths = usePaths();
   return (
     <PageHeader
       title={title}
@@ -92,7 +90,7 @@ function HeaderOfPublisher(props: {
         {
           label: t('pages.from'),
           value: (
-            <TextLink href={versionHref}>
+            <TextLink href={paths.version(mockupId, versionId)}>
               {versionTag?.trim() || t('history.look')}
             </TextLink>
           ),
@@ -101,7 +99,7 @@ function HeaderOfPublisher(props: {
       customActions={
         <Flex gap="2" style={{ flexWrap: 'wrap' }}>
           {children}
-          <ButtonLink variant="secondary" href={versionsHref}>
+          <ButtonLink variant="secondary" href={paths.versions(mockupId)}>
             {t('pages.edit')}
           </ButtonLink>
         </Flex>

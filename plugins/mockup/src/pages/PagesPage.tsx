@@ -2,7 +2,6 @@ import { useContent } from '@backstage/core-components';
 import {
   NotFoundErrorPage,
   useApi,
-  useRouteRef,
   useTranslationRef,
 } from '@backstage/frontend-plugin-api';
 import { ButtonLink, Container, Link, Text } from '@backstage/ui';
@@ -16,7 +15,7 @@ import {
 } from '@internal/pages';
 import { Route, Routes, useParams } from 'react-router-dom';
 import { mockupApiRef } from '../api';
-import { pageRouteRef, pagesRouteRef, rootRouteRef } from '../routes';
+import { usePaths } from '../routes';
 import { mockupTranslationRef } from '../translation';
 import { ReviewSetting } from '../review/ReviewSetting';
 import { PageContent } from './PageContent';
@@ -43,8 +42,7 @@ export function PagesPage() {
 function PageList() {
   const { t } = useTranslationRef(mockupTranslationRef);
   const api = useApi(mockupApiRef);
-  const toPage = useRouteRef(pageRouteRef);
-  const mockupsHref = useRouteRef(rootRouteRef)?.() ?? '';
+  const paths = usePaths();
   const read = useRead(() => api.listPages(), [api]);
   return (
     <>
@@ -56,11 +54,11 @@ function PageList() {
               <ul className={styles.list} aria-label={t('pages.title')}>
                 {pages.map(({ path, title }) => (
                   <li key={path}>
-                    <Link href={toPage?.({ path }) ?? ''} weight="bold">
+                    <Link href={paths.page(path)} weight="bold">
                       {title}
                     </Link>
                     <Text as="p" variant="body-small" color="secondary">
-                      {toPage?.({ path })}
+                      {paths.page(path)}
                     </Text>
                   </li>
                 ))}
@@ -69,7 +67,7 @@ function PageList() {
               <EmptyState
                 text={t('pages.none')}
                 action={
-                  <ButtonLink href={mockupsHref}>
+                  <ButtonLink href={paths.list}>
                     {t('pages.toMockups')}
                   </ButtonLink>
                 }
@@ -87,7 +85,7 @@ function PublishedPage() {
   const { path = '' } = useParams();
   const { t } = useTranslationRef(mockupTranslationRef);
   const api = useApi(mockupApiRef);
-  const listHref = useRouteRef(pagesRouteRef)?.() ?? '';
+  const paths = usePaths();
   const read = useRead(() => api.getPage(path), [api, path]);
   if (read.value && !read.loading && !read.error) {
     return <PageContent key={path} page={read.value} />;
@@ -99,7 +97,7 @@ function PublishedPage() {
       failed={t('pages.failed')}
       missing={{
         title: t('pages.missing'),
-        href: listHref,
+        href: paths.pages,
         link: t('pages.toList'),
       }}
     />

@@ -1,8 +1,4 @@
-import {
-  useApi,
-  useRouteRef,
-  useTranslationRef,
-} from '@backstage/frontend-plugin-api';
+import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
 import { usePermission } from '@backstage/plugin-permission-react';
 import { Button, ButtonLink } from '@backstage/ui';
 import { useTask } from '@internal/pages';
@@ -12,7 +8,7 @@ import {
 } from 'backstage-plugin-mockup-common';
 import { useState } from 'react';
 import { mockupApiRef } from '../api';
-import { pageRouteRef } from '../routes';
+import { usePaths } from '../routes';
 import { mockupTranslationRef } from '../translation';
 import { PublishDialog } from './PublishDialog';
 
@@ -28,7 +24,7 @@ export function PublishButton(props: {
   const { mockup, versionId, onOpen, onSaid } = props;
   const { t } = useTranslationRef(mockupTranslationRef);
   const api = useApi(mockupApiRef);
-  const toPage = useRouteRef(pageRouteRef);
+  const paths = usePaths();
   const { allowed } = usePermission({
     permission: mockupPagePublishPermission,
     resourceRef: mockup.id,
@@ -51,10 +47,7 @@ export function PublishButton(props: {
   return (
     <>
       {published && (
-        <ButtonLink
-          variant="tertiary"
-          href={toPage?.({ path: published.path }) ?? ''}
-        >
+        <ButtonLink variant="tertiary" href={paths.page(published.path)}>
           {t('pages.publish.see')}
         </ButtonLink>
       )}

@@ -19,7 +19,7 @@ import { mockupApiRef } from '../api';
 import { isWithin, LimitedField } from '../components/LimitedField';
 import { NAME } from '../list/DetailsDialog';
 import { GroupPicker } from '../sharing/GroupPicker';
-import { parseGroup } from '../sharing/groups';
+import { groupIn } from '../sharing/groups';
 import { mockupTranslationRef } from '../translation';
 import { isGroup, textOf } from './Audience';
 
@@ -160,10 +160,10 @@ function useAudience(now: PageAudience = 'everybody') {
       if (choice !== 'group') {
         return choice;
       }
-      const { id, text } = group;
-      const parsed = id === undefined ? parseGroup(text) : { group: id };
+      const parsed = groupIn(group);
       if ('problem' in parsed) {
-        setProblem(t(`sharing.add.${parsed.problem}`, { text: text.trim() }));
+        const text = group.text.trim();
+        setProblem(t(`sharing.add.${parsed.problem}`, { text }));
         return undefined;
       }
       return parsed.group as PageAudience;

@@ -1,10 +1,6 @@
-import {
-  useApi,
-  useRouteRef,
-  useTranslationRef,
-} from '@backstage/frontend-plugin-api';
+import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
 import { usePermission } from '@backstage/plugin-permission-react';
-import { Badge, Button, Link, Text } from '@backstage/ui';
+import { Badge, Button, Flex, Link, Text } from '@backstage/ui';
 import {
   ifThere,
   Moment,
@@ -21,11 +17,10 @@ import { type ReactNode, useState } from 'react';
 import { mockupApiRef } from '../api';
 import { Person } from '../components/Person';
 import { useVersionTitle } from '../history/useVersionTitle';
-import { pageRouteRef } from '../routes';
+import { usePaths } from '../routes';
 import { mockupTranslationRef } from '../translation';
 import { Audience } from './Audience';
 import rows from '../components/rows.module.css';
-import styles from './pages.module.css';
 import { PublishDialog } from './PublishDialog';
 
 type Named = Pick<Version, 'id' | 'versionTag' | 'createdAt'>;
@@ -167,7 +162,7 @@ function PageOfMockup(props: {
   const { page, isPending, onChange, onTakeBack } = props;
   const { path, title, publication } = page;
   const { t } = useTranslationRef(mockupTranslationRef);
-  const href = useRouteRef(pageRouteRef)?.({ path }) ?? '';
+  const href = usePaths().page(path);
   const { audience, home, publishedAt, publishedBy } = publication;
   return (
     <li className={rows.row}>
@@ -184,7 +179,7 @@ function PageOfMockup(props: {
         </Text>
       </div>
       {onChange && (
-        <div className={styles.actions}>
+        <Flex gap="2" style={{ flexWrap: 'wrap' }}>
           <Button
             size="small"
             variant="secondary"
@@ -202,7 +197,7 @@ function PageOfMockup(props: {
           >
             {t('pages.takeBack.button')}
           </Button>
-        </div>
+        </Flex>
       )}
     </li>
   );

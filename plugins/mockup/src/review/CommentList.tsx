@@ -1,5 +1,5 @@
 import { useTranslationRef } from '@backstage/frontend-plugin-api';
-import { Button, Text } from '@backstage/ui';
+import { Button, Flex, Text } from '@backstage/ui';
 import { EmptyState, Moment } from '@internal/pages';
 import type { LayoutItem, MockupComment } from 'backstage-plugin-mockup-common';
 import { Person } from '../components/Person';
@@ -81,7 +81,7 @@ function Comment(props: CommentListProps & { comment: MockupComment }) {
           {t('review.resolvedBy')} <Person entityRef={resolvedBy} />
         </Text>
       )}
-      <div className={styles.actions}>
+      <Flex gap="2" style={{ flexWrap: 'wrap' }}>
         {item && (
           <Button
             size="small"
@@ -110,7 +110,7 @@ function Comment(props: CommentListProps & { comment: MockupComment }) {
             {t('review.delete')}
           </Button>
         )}
-      </div>
+      </Flex>
     </li>
   );
 }

@@ -1,7 +1,6 @@
 import {
   identityApiRef,
   useApi,
-  useRouteRef,
   useTranslationRef,
 } from '@backstage/frontend-plugin-api';
 import { usePermission } from '@backstage/plugin-permission-react';
@@ -26,7 +25,7 @@ import { mockupApiRef } from '../api';
 import { LayoutView } from '../components/LayoutView';
 import { useWords } from '../history/difference/useWords';
 import { HistoryFrame, type ReadMockup } from '../history/HistoryFrame';
-import { commentsRouteRef, mockupRouteRef, versionsRouteRef } from '../routes';
+import { usePaths } from '../routes';
 import { mockupTranslationRef } from '../translation';
 import { CommentForm, isCommentable } from './CommentForm';
 import { CommentList } from './CommentList';
@@ -39,7 +38,7 @@ export function CommentsPage() {
   const { id = '' } = useParams();
   const { t } = useTranslationRef(mockupTranslationRef);
   const api = useApi(mockupApiRef);
-  const href = useRouteRef(commentsRouteRef)?.({ id }) ?? '';
+  const href = usePaths().comments(id);
   return (
     <HistoryFrame
       key={id}
@@ -58,8 +57,7 @@ function Comments(props: { read: ReadMockup; loaded: MockupComment[] }) {
   const api = useApi(mockupApiRef);
   const identityApi = useApi(identityApiRef);
   const { nameOfItem } = useWords();
-  const editorHref = useRouteRef(mockupRouteRef)?.({ id: mockup.id }) ?? '';
-  const versionsHref = useRouteRef(versionsRouteRef)?.({ id: mockup.id }) ?? '';
+  const paths = usePaths();
   const { value: me } = useAsync(
     async () => (await identityApi.getBackstageIdentity()).userEntityRef,
     [identityApi],
@@ -175,10 +173,10 @@ function Comments(props: { read: ReadMockup; loaded: MockupComment[] }) {
         title={t('review.title', { name: mockup.name })}
         customActions={
           <Flex gap="2" style={{ flexWrap: 'wrap' }}>
-            <ButtonLink variant="secondary" href={versionsHref}>
+            <ButtonLink variant="secondary" href={paths.versions(mockup.id)}>
               {t('history.toVersions')}
             </ButtonLink>
-            <ButtonLink variant="secondary" href={editorHref}>
+            <ButtonLink variant="secondary" href={paths.mockup(mockup.id)}>
               {t('history.toEditor')}
             </ButtonLink>
           </Flex>
@@ -186,7 +184,7 @@ function Comments(props: { read: ReadMockup; loaded: MockupComment[] }) {
       />
       <Container>
         <div className={styles.page}>
-          <div className={styles.talk}>
+          <Flex direction="column" gap="4" style={{ minWidth: 0 }}>
             <div role="status" ref={status} tabIndex={-1}>
               {said && <Text as="p">{said}</Text>}
             </div>
@@ -207,7 +205,7 @@ function Comments(props: { read: ReadMockup; loaded: MockupComment[] }) {
               onResolve={resolve}
               onDelete={remove}
             />
-          </div>
+          </Flex>
           <section className={styles.drawing} aria-label={t('review.drawing')}>
             {layout.length > 0 ? (
               // Also what a phone leaves out is there to be talked about.

@@ -1,15 +1,14 @@
-import {
-  DEFAULT_NAMESPACE,
-  type Entity,
-  stringifyEntityRef,
-} from '@backstage/catalog-model';
+import type { Entity } from '@backstage/catalog-model';
 import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
-import { catalogApiRef } from '@backstage/plugin-catalog-react';
+import {
+  catalogApiRef,
+  defaultEntityPresentation,
+} from '@backstage/plugin-catalog-react';
 import { type Found, type Picked, Picker } from '@internal/pages';
 import { RiGroupLine } from '@remixicon/react';
 import { useCallback } from 'react';
 import { mockupTranslationRef } from '../translation';
-import { parseGroup, shortName } from './groups';
+import { parseGroup } from './groups';
 
 /** How many groups are offered at once. */
 const MOST = 20;
@@ -103,8 +102,8 @@ export function GroupPicker(props: {
 }
 
 function toOption(entity: Entity) {
-  const group = stringifyEntityRef(entity);
-  const title = titleOf(entity);
+  const { entityRef: group, primaryTitle: title } =
+    defaultEntityPresentation(entity);
   return {
     id: group,
     label: title,
@@ -112,17 +111,4 @@ function toOption(entity: Entity) {
     description: group,
     leadingIcon: <RiGroupLine aria-hidden />,
   };
-}
-
-function titleOf({ metadata, spec }: Entity): string {
-  const { name, title, namespace = DEFAULT_NAMESPACE } = metadata;
-  const profile = spec?.profile;
-  const displayName =
-    typeof profile === 'object' && profile !== null && 'displayName' in profile
-      ? profile.displayName
-      : undefined;
-  if (typeof displayName === 'string' && displayName) {
-    return displayName;
-  }
-  return title ?? shortName(`group:${namespace}/${name}`);
 }

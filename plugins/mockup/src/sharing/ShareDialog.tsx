@@ -1,4 +1,4 @@
-import { useRouteRef, useTranslationRef } from '@backstage/frontend-plugin-api';
+import { useTranslationRef } from '@backstage/frontend-plugin-api';
 import { useEntityPresentation } from '@backstage/plugin-catalog-react';
 import {
   Button,
@@ -25,10 +25,10 @@ import {
 import { useEffect, useRef, useState } from 'react';
 import { Person } from '../components/Person';
 import { useMay } from '../components/useMay';
-import { mockupRouteRef } from '../routes';
+import { usePaths } from '../routes';
 import { mockupTranslationRef } from '../translation';
 import { GroupPicker } from './GroupPicker';
-import { parseGroup, shortName } from './groups';
+import { groupIn, shortName } from './groups';
 import rows from '../components/rows.module.css';
 import styles from './sharing.module.css';
 import { type SharedChange, type Sharing, useSharing } from './useSharing';
@@ -45,7 +45,7 @@ export function ShareDialog(props: {
 }) {
   const { mockupId, name, onShared, onClose } = props;
   const { t } = useTranslationRef(mockupTranslationRef);
-  const pathOf = useRouteRef(mockupRouteRef);
+  const paths = usePaths();
   const mayShare = useMay({
     permission: mockupSharePermission,
     resourceRef: mockupId,
@@ -98,8 +98,7 @@ export function ShareDialog(props: {
             <CopyButton
               label={t('components.copy.link')}
               textOf={() =>
-                new URL(pathOf?.({ id: mockupId }) ?? '', window.location.href)
-                  .href
+                new URL(paths.mockup(mockupId), window.location.href).href
               }
             />
           </Flex>
@@ -130,7 +129,6 @@ function useShares(current: Sharing | undefined) {
   // What is read after a conflict is not to replace what was chosen.
   const shares = chosen ?? current?.shares ?? [];
   const [picked, setPicked] = useState(NOTHING_PICKED);
-  const [access, setAccess] = useState<Access>('read');
   const [problem, setProblem] = useState<string>();
   const [said, setSaid] = useState({ text: '', count: 0 });
   const say = (text: string) =>
@@ -138,10 +136,10 @@ function useShares(current: Sharing | undefined) {
 
   /** The shares with what is in the field; nothing where that is wrong. */
   const withPicked = (): MockupShare[] | undefined => {
-    const { id: group, text } = picked;
-    const parsed = group === undefined ? parseGroup(text) : { group };
+    const parsed = groupIn(picked);
     if ('problem' in parsed) {
-      setProblem(t(`sharing.add.${parsed.problem}`, { text: text.trim() }));
+      const text = picked.text.trim();
+      setProblem(t(`sharing.add.${parsed.problem}`, { text }));
       return undefined;
     }
     if (shares.some(each => each.group === parsed.group)) {
@@ -153,7 +151,7 @@ function useShares(current: Sharing | undefined) {
       setProblem(t('sharing.add.full', { most: String(most) }));
       return undefined;
     }
-    return [...shares, { group: parsed.group, access }];
+    return [...shares, { group: parsed.group, access: 'read' }];
   };
   const show = (next: MockupShare[]) => {
     setShares(next);
@@ -172,8 +170,6 @@ function useShares(current: Sharing | undefined) {
       setPicked(next);
       setProblem(undefined);
     },
-    access,
-    setAccess,
     problem,
     add() {
       const next = withPicked();
@@ -214,14 +210,9 @@ function useShares(current: Sharing | undefined) {
 
 type Form = ReturnType<typeof useShares>;
 
-function useAccessOptions() {
-  const { t } = useTranslationRef(mockupTranslationRef);
-  return ACCESSES.map(id => ({ id, label: t(`sharing.access.${id}`) }));
-}
-
+/** Adds groups that may view; the list changes that. */
 function AddGroup({ form }: { form: Form }) {
   const { t } = useTranslationRef(mockupTranslationRef);
-  const options = useAccessOptions();
   const room = useRef<HTMLDivElement>(null);
   const { times } = form;
   // The dialog had the focus while it was loading.
@@ -236,17 +227,9 @@ function AddGroup({ form }: { form: Form }) {
         onSubmit={form.add}
         problem={form.problem}
       />
-      <div className={styles.addButtons}>
-        <Select
-          aria-label={t('sharing.access.label')}
-          options={options}
-          value={form.access}
-          onChange={next => form.setAccess(next === 'write' ? 'write' : 'read')}
-        />
-        <Button variant="secondary" onPress={form.add}>
-          {t('sharing.add.submit')}
-        </Button>
-      </div>
+      <Button variant="secondary" onPress={form.add}>
+        {t('sharing.add.submit')}
+      </Button>
     </div>
   );
 }
@@ -299,7 +282,10 @@ function GroupRow(props: {
   const { share, isReadOnly, onChange, onRemove } = props;
   const { group, access } = share;
   const { t } = useTranslationRef(mockupTranslationRef);
-  const options = useAccessOptions();
+  const options = ACCESSES.map(id => ({
+    id,
+    label: t(`sharing.access.${id}`),
+  }));
   const { primaryTitle: title } = useEntityPresentation(group);
   return (
     <li className={rows.row}>

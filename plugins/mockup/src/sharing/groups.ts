@@ -1,4 +1,5 @@
 import { parseEntityRef, stringifyEntityRef } from '@backstage/catalog-model';
+import type { Picked } from '@internal/pages';
 import { groupRefSchema } from 'backstage-plugin-mockup-common';
 
 /** What the user has typed for a group. */
@@ -33,6 +34,11 @@ export function parseGroup(text: string): TypedGroup {
   return groupRefSchema.safeParse(group).success
     ? { group }
     : { problem: 'invalid' };
+}
+
+/** The group in a field: the one that was picked, or what was typed. */
+export function groupIn({ id, text }: Picked): TypedGroup {
+  return id === undefined ? parseGroup(text) : { group: id };
 }
 
 /** A reference of a group, as short as people would write it. */

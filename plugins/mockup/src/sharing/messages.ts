@@ -10,7 +10,6 @@ export const sharingMessages = {
   list: 'Shared with',
   none: 'It is shared with no group.',
   access: {
-    label: 'Access',
     of: 'Access of {{group}}',
     read: 'Can view',
     write: 'Can edit',

@@ -1,7 +1,6 @@
 import { NotFoundError } from '@backstage/errors';
 import type { Mockup } from 'backstage-plugin-mockup-common';
 import type { Request, Response } from 'express';
-import { setETag } from './headers';
 
 /**
  * What a store has of the mockup of a request.
@@ -41,4 +40,9 @@ export function foundVersion<T>(found: T, { params }: Request) {
 /** @throws NotFoundError with this message */
 export function missing(message: string): never {
   throw new NotFoundError(message);
+}
+
+/** Sets the ETag to the revision of the mockup. */
+export function setETag(res: Response, revision: string): void {
+  res.set('ETag', `"${revision}"`);
 }

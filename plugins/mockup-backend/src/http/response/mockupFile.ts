@@ -16,7 +16,9 @@ import type { ReadContext } from '../operations';
 const MOCKUPS_AT_ONCE = 100;
 
 /** All mockups of a store, oldest first. */
-export async function* allMockups(store: MockupStore): AsyncGenerator<Mockup> {
+export async function* allMockups(
+  store: Pick<MockupStore, 'list'>,
+): AsyncGenerator<Mockup> {
   let cursor: string | undefined;
   do {
     const page = await store.list({

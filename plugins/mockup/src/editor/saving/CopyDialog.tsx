@@ -1,9 +1,9 @@
-import { useRouteRef, useTranslationRef } from '@backstage/frontend-plugin-api';
+import { useTranslationRef } from '@backstage/frontend-plugin-api';
 import { MOCKUP_LIMITS } from 'backstage-plugin-mockup-common';
 import { useNavigate } from 'react-router-dom';
 import { DetailsDialog } from '../../list/DetailsDialog';
 import { useNewMockup } from '../../list/useNewMockup';
-import { mockupRouteRef } from '../../routes';
+import { usePaths } from '../../routes';
 import { mockupTranslationRef } from '../../translation';
 import type { Content } from '../model/editorReducer';
 
@@ -17,7 +17,7 @@ export function CopyDialog(props: {
   const { content, onSaved, onClose } = props;
   const { t } = useTranslationRef(mockupTranslationRef);
   const navigate = useNavigate();
-  const pathOf = useRouteRef(mockupRouteRef);
+  const paths = usePaths();
   const { create, idOf } = useNewMockup();
   return (
     <DetailsDialog
@@ -30,12 +30,10 @@ export function CopyDialog(props: {
         .join('')}
       description={content.description}
       onClose={onClose}
-      onSubmit={details => create(details, content.items)}
+      onSubmit={(details, key) => create(details, content.items, key)}
       onDone={() => {
         onSaved();
-        if (pathOf) {
-          navigate(pathOf({ id: idOf() }));
-        }
+        navigate(paths.mockup(idOf()));
       }}
     />
   );

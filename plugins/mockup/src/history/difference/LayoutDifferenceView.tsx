@@ -24,8 +24,8 @@ import { Mark } from './Mark';
 import { useWords } from './useWords';
 
 /**
- * Two layouts side by side, with what differs: marked in both drawings, and in words. One walks
- * from difference to difference by buttons, or by the arrow keys in the list.
+ * Two layouts side by side, with what differs: marked in both drawings, and in words. Buttons walk
+ * from difference to difference.
  */
 export function LayoutDifferenceView(props: {
   before: LayoutItem[];

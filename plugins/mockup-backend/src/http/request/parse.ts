@@ -1,4 +1,4 @@
-import { createBodyReader } from '@internal/http';
+import { createBodyReader, readQuery } from '@internal/http';
 import { MOCKUP_LIMITS, parseInput } from 'backstage-plugin-mockup-common';
 import type { Request, Response } from 'express';
 import type { z } from 'zod';
@@ -19,4 +19,16 @@ export async function parseBody<TSchema extends z.ZodType>(
 ): Promise<z.output<TSchema>> {
   const body = await readBody(req, res);
   return parseInput(schema, body === undefined ? absent : body, 'request body');
+}
+
+/**
+ * Parses the query of a request.
+ *
+ * @throws InputError that names each unknown, missing or malformed parameter
+ */
+export function parseQuery<TSchema extends z.ZodType>(
+  req: Request,
+  schema: TSchema,
+): z.output<TSchema> {
+  return parseInput(schema, readQuery(req), 'query');
 }
