@@ -1,18 +1,11 @@
 import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
-import { Skeleton } from '@internal/pages';
+import { messageOf, Skeleton } from '@internal/pages';
 import {
   type LayoutItem,
   withoutPhonePlace,
 } from 'backstage-plugin-mockup-common';
-import {
-  Component,
-  type ComponentType,
-  lazy,
-  memo,
-  type ReactNode,
-  Suspense,
-  useMemo,
-} from 'react';
+import { type ComponentType, lazy, memo, Suspense, useMemo } from 'react';
+import { ErrorBoundary } from 'react-error-boundary';
 import { mockupTranslationRef } from '../translation';
 import styles from './ComponentView.module.css';
 import { LiveComponent } from './live/LiveComponent';
@@ -22,36 +15,6 @@ import {
   mockupComponentsApiRef,
 } from './registry/MockupComponentBlueprint';
 import { propsProblem } from './registry/propsProblem';
-
-/** Keeps an error of one component from the others. */
-class Boundary extends Component<
-  {
-    /** What is drawn. Something else is tried again. */
-    of: unknown;
-    fallback: (message: string) => ReactNode;
-    children: ReactNode;
-  },
-  { message?: string }
-> {
-  static getDerivedStateFromError(error: unknown) {
-    return { message: error instanceof Error ? error.message : String(error) };
-  }
-
-  state: { message?: string } = {};
-
-  componentDidUpdate({ of }: { of: unknown }) {
-    if (of !== this.props.of && this.state.message !== undefined) {
-      this.setState({ message: undefined });
-    }
-  }
-
-  render() {
-    const { message } = this.state;
-    return message === undefined
-      ? this.props.children
-      : this.props.fallback(message);
-  }
-}
 
 /** For what only shows how it looks. React 18 knows no `inert` yet. */
 export const INERT = { inert: '' };
@@ -84,12 +47,13 @@ export const ComponentView = memo(function MemoizedComponentView(
   }
   const Drawn = lazyOf(component);
   return (
-    <Boundary
-      of={itemProps}
-      fallback={message => (
+    <ErrorBoundary
+      // What is changed is tried again.
+      resetKeys={[itemProps]}
+      fallbackRender={({ error }) => (
         <Placeholder
           title={component.title}
-          text={t('components.drawing.failed', { message })}
+          text={t('components.drawing.failed', { message: messageOf(error) })}
         />
       )}
     >
@@ -104,7 +68,7 @@ export const ComponentView = memo(function MemoizedComponentView(
           <Drawn props={itemProps} data={undefined} />
         )}
       </Suspense>
-    </Boundary>
+    </ErrorBoundary>
   );
 });
 
@@ -115,7 +79,7 @@ function problemOf(
   try {
     return propsProblem(schema, props);
   } catch (error) {
-    return `schema: ${error instanceof Error ? error.message : error}`;
+    return `schema: ${messageOf(error)}`;
   }
 }
 

@@ -1,5 +1,5 @@
 import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
-import { Button, VisuallyHidden } from '@backstage/ui';
+import { Button, Flex, VisuallyHidden } from '@backstage/ui';
 import { Alert, Failure, LeaveDialog } from '@internal/pages';
 import {
   allItems,
@@ -260,7 +260,7 @@ export function Editor(props: {
           />
         )}
       </EditorHeader>
-      <div className={styles.notices}>
+      <Flex direction="column" gap="2" px="5">
         {!isReadOnly && <OtherEditors mockupId={mockupId} />}
         {isReadOnly && (
           <Alert
@@ -283,7 +283,7 @@ export function Editor(props: {
             ),
             onRetry: () => save(),
           })}
-      </div>
+      </Flex>
       <Toolbar
         state={state}
         dispatch={dispatch}

@@ -1,5 +1,8 @@
-import type { Entity } from '@backstage/catalog-model';
-import { RELATION_OWNED_BY } from '@backstage/catalog-model';
+import {
+  type Entity,
+  RELATION_OWNED_BY,
+  stringifyEntityRef,
+} from '@backstage/catalog-model';
 import { MarkdownContent } from '@backstage/core-components';
 import {
   configApiRef,
@@ -73,7 +76,7 @@ export function EntityCardsPiece(
     <Card title={props.title}>
       <ul className={styles.cards}>
         {data.items.map(entity => (
-          <li key={keyOf(entity)}>
+          <li key={stringifyEntityRef(entity)}>
             <EntityLink of={entity} />
             <Text as="p" variant="body-small" color="secondary">
               {[entity.kind, entity.spec?.type].filter(Boolean).join(', ')}
@@ -102,10 +105,6 @@ function HowMany({ items, totalItems }: FoundEntities) {
       })}
     </Text>
   ) : null;
-}
-
-function keyOf({ kind, metadata: { namespace, name } }: Entity): string {
-  return `${kind}:${namespace}/${name}`;
 }
 
 function Cell({ entity, column }: { entity: Entity; column: EntityColumn }) {

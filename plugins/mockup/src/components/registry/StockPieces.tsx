@@ -267,17 +267,15 @@ export function EntityCardPiece({
   const { entityRef, description } = props;
   return (
     <Card>
-      <div className={styles.entity}>
-        <EntityLink of={entityRef} />
-        <Text as="p" variant="body-small" color="secondary">
-          {entityRef}
+      <EntityLink of={entityRef} />
+      <Text as="p" variant="body-small" color="secondary">
+        {entityRef}
+      </Text>
+      {description && (
+        <Text as="p" dir="auto">
+          {description}
         </Text>
-        {description && (
-          <Text as="p" dir="auto">
-            {description}
-          </Text>
-        )}
-      </div>
+      )}
     </Card>
   );
 }

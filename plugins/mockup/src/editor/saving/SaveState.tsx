@@ -1,5 +1,5 @@
 import { useTranslationRef } from '@backstage/frontend-plugin-api';
-import { Button, Text } from '@backstage/ui';
+import { Button, Flex, Text } from '@backstage/ui';
 import { RiCheckLine } from '@remixicon/react';
 import { useIsSlow } from '@internal/pages';
 import { mockupTranslationRef } from '../../translation';
@@ -29,7 +29,7 @@ export function SaveState(props: {
     return isDrafted ? 'drafted' : 'undrafted';
   };
   return (
-    <div className={styles.saving}>
+    <Flex gap="3" align="center">
       <Text color="secondary" className={styles.status}>
         {!isChanged && !isNew && <RiCheckLine size={16} aria-hidden />}
         {/* A region of its own: what is said after each step is not read out. */}
@@ -40,6 +40,6 @@ export function SaveState(props: {
       <Button isPending={isPending} onPress={onSave}>
         {t('editor.toolbar.save')}
       </Button>
-    </div>
+    </Flex>
   );
 }
