@@ -162,7 +162,7 @@ async function requireSum(
   }
 }
 
-/** The same of the tables that all tenants share, before anything is written. */
+/** Calls {@link requireTable} for the tables that all tenants share. */
 export async function requireShared(
   context: StepContext,
   places: Place[],
