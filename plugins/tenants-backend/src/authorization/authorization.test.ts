@@ -7,18 +7,24 @@ import type { Caller } from '@internal/catalog-testing/caller';
 import {
   ADMIN,
   ALICE,
+  allowAll,
   CI,
   startTenantsBackend,
+  type TenantsBackend,
 } from '../__testUtils__/startTenantsBackend';
 import { TenancyDatabase } from '../__testUtils__/TenancyDatabase';
 
 const databases = createTestDatabases({ versions: 'newest' });
 
+const JANE = 'user:default/jane';
+const NO_SHARE = '/shares/00000000-0000-4000-8000-000000000099';
+
 interface Operation {
   permission: string;
-  send(caller: Caller): ReturnType<Caller['get']>;
+  send(caller: Caller, slug?: string): ReturnType<Caller['get']>;
 }
 
+/** Of administrators of all tenants. */
 const OPERATIONS: Record<string, Operation> = {
   'GET /': {
     permission: 'tenancy.tenant.read',
@@ -47,6 +53,65 @@ const OPERATIONS: Record<string, Operation> = {
   'POST /:slug/restore': {
     permission: 'tenancy.tenant.delete',
     send: caller => caller.post('/acme/restore'),
+  },
+  'PUT /:slug/engine/pause': {
+    permission: 'tenancy.tenant.update',
+    send: caller => caller.put('/acme/engine/pause'),
+  },
+  'DELETE /:slug/engine/pause': {
+    permission: 'tenancy.tenant.update',
+    send: caller => caller.delete('/acme/engine/pause'),
+  },
+  'POST /:slug/shares': {
+    permission: 'tenancy.share.update',
+    send: caller =>
+      caller.post('/acme/shares', { targets: 'all', filter: ['kind=api'] }),
+  },
+  'PATCH /:slug/shares/:share': {
+    permission: 'tenancy.share.update',
+    send: caller => caller.patch(`/acme${NO_SHARE}`, { position: 1 }),
+  },
+  'DELETE /:slug/shares/:share': {
+    permission: 'tenancy.share.update',
+    send: caller => caller.delete(`/acme${NO_SHARE}`),
+  },
+};
+
+/** Of the admins of a tenant, by the permission that a policy can take from them. */
+const OF_TENANT_ADMINS: Record<string, Record<string, Operation['send']>> = {
+  'tenancy.member.read': {
+    'GET members': (caller, slug) => caller.get(`/${slug}/members`),
+    'GET a member': (caller, slug) => caller.get(`/${slug}/members/ci`),
+    'GET invitations': (caller, slug) => caller.get(`/${slug}/invitations`),
+    'GET sign-in': (caller, slug) => caller.get(`/${slug}/sign-in`),
+  },
+  'tenancy.member.update': {
+    'PUT a member': (caller, slug) =>
+      caller.put(`/${slug}/members/ci`, { role: 'member' }),
+    'DELETE a member': (caller, slug) => caller.delete(`/${slug}/members/ci`),
+    'GET principals': (caller, slug) => caller.get(`/${slug}/principals`),
+    'POST an invitation': (caller, slug) =>
+      caller.post(`/${slug}/invitations`, { role: 'admin' }),
+    'DELETE an invitation': (caller, slug) =>
+      caller.delete(`/${slug}/invitations/none`),
+    'PUT sign-in': (caller, slug) => caller.put(`/${slug}/sign-in`, {}),
+    'DELETE sign-in': (caller, slug) => caller.delete(`/${slug}/sign-in`),
+  },
+  'tenancy.tenant.config.read': {
+    'GET status': (caller, slug) => caller.get(`/${slug}/status`),
+    'GET config': (caller, slug) => caller.get(`/${slug}/catalog-config`),
+  },
+  'tenancy.tenant.config.update': {
+    'PUT config': (caller, slug) => caller.put(`/${slug}/catalog-config`, {}),
+  },
+  'tenancy.share.read': {
+    'GET shares': (caller, slug) => caller.get(`/${slug}/shares`),
+  },
+  'tenancy.audit.read': {
+    'GET audit': (caller, slug) => caller.get(`/${slug}/audit`),
+  },
+  'tenancy.tenant.read': {
+    'GET usage': (caller, slug) => caller.get(`/${slug}/usage`),
   },
 };
 
@@ -97,6 +162,11 @@ describe.each(databases.eachSupportedId().slice(-1))(
       ...all(200),
       'POST /': 201,
       'DELETE /:slug': 204,
+      'PUT /:slug/engine/pause': 204,
+      'DELETE /:slug/engine/pause': 204,
+      'POST /:slug/shares': 201,
+      'PATCH /:slug/shares/:share': 404,
+      'DELETE /:slug/shares/:share': 404,
     };
 
     it('nobody without credentials, and no stranger: 401', async () => {
@@ -210,6 +280,86 @@ describe.each(databases.eachSupportedId().slice(-1))(
           );
         },
       );
+    });
+
+    describe('in one tenant', () => {
+      const authorize = jest.fn();
+      const { factory } = mockServices.permissions.mock({ authorize });
+      let backend: TenantsBackend;
+      beforeAll(async () => {
+        backend = await start(undefined, [factory]);
+      });
+      beforeEach(async () => {
+        authorize.mockImplementation(allowAll);
+        await database.fill({
+          acme: { [JANE]: 'admin', [ALICE]: 'member' },
+          globex: { [ALICE]: 'admin' },
+          gone: { [ALICE]: 'admin' },
+        });
+      });
+
+      /** What each operation answers, by its permission and name. */
+      async function answers(caller: Caller, slug: string) {
+        const found: Record<string, [number, unknown]> = {};
+        for (const operations of Object.values(OF_TENANT_ADMINS)) {
+          for (const [name, send] of Object.entries(operations)) {
+            const { status, body } = await send(caller, slug);
+            found[name] = [status, body.error];
+          }
+        }
+        return found;
+      }
+      async function allowed(caller: Caller, slug = 'acme') {
+        return Object.entries(await answers(caller, slug))
+          .filter(([, [status]]) => ![401, 403].includes(status))
+          .map(([name]) => name);
+      }
+      const EVERYTHING = Object.values(OF_TENANT_ADMINS).flatMap(Object.keys);
+
+      it('its admins, and administrators of all', async () => {
+        const jane = backend.user(JANE);
+        await expect(allowed(jane)).resolves.toEqual(EVERYTHING);
+        await expect(allowed(backend.admin)).resolves.toEqual(EVERYTHING);
+        // Of the operations of administrators it is the only one.
+        await expect(statuses(jane)).resolves.toEqual({
+          ...all(403),
+          'GET /:slug/usage': 200,
+        });
+      });
+
+      it.each(Object.keys(OF_TENANT_ADMINS))(
+        'its admins no more than the policy allows: %s',
+        async permission => {
+          authorize.mockImplementation(async requests =>
+            requests.map((each: { permission: { name: string } }) => ({
+              result:
+                each.permission.name === permission
+                  ? AuthorizeResult.ALLOW
+                  : AuthorizeResult.DENY,
+            })),
+          );
+          await expect(allowed(backend.user(JANE))).resolves.toEqual(
+            Object.keys(OF_TENANT_ADMINS[permission]),
+          );
+          await expect(allowed(backend.alice)).resolves.toEqual([]);
+          // The policy is not asked about administrators of all.
+          await expect(allowed(backend.admin)).resolves.toEqual(EVERYTHING);
+        },
+      );
+
+      it('nobody else, who learns nothing of whether there is such a tenant', async () => {
+        const { alice, anonymous } = backend;
+        const refused = await answers(alice, 'none');
+        await expect(allowed(alice, 'none')).resolves.toEqual([]);
+        for (const slug of ['acme', 'gone', 'No%20Slug']) {
+          await expect(answers(alice, slug)).resolves.toEqual(refused);
+        }
+        await expect(allowed(alice, 'globex')).resolves.toEqual(EVERYTHING);
+        await expect(allowed(anonymous)).resolves.toEqual([]);
+        expect(
+          Object.values(await answers(anonymous, 'acme')).map(([code]) => code),
+        ).toEqual(EVERYTHING.map(() => 401));
+      });
     });
 
     it.each(['group:default/admins', 'user:alice', 'user:a/b/c', 'a b', ''])(

@@ -27,6 +27,7 @@ const databases = createTestDatabases({ versions: 'newest' });
 const JANE = 'user:default/jane';
 const MALLORY = 'user:default/mallory';
 const OPERATOR = 'user:default/operator';
+const GONE = '00000000-0000-4000-8000-000000000099';
 
 /** Takes every header for that of a tenant that the caller may enter. */
 const gate = createServiceFactory({
@@ -42,7 +43,9 @@ const gate = createServiceFactory({
       directory
         .findActive(String(slug ?? 'default'))
         .then(tenant => {
-          assignTenant(req, tenant!, slug ? 'header' : 'default');
+          // One that is deleted meanwhile has been let in.
+          const gone = { tenantId: GONE, tenantSlug: String(slug) };
+          assignTenant(req, tenant ?? gone, slug ? 'header' : 'default');
           next();
         })
         .catch(next);
@@ -200,6 +203,14 @@ describe.each(databases.eachSupportedId().slice(-1))(
       const { body } = await get(user(JANE, members), 'acme');
       expect(body.base_domain).toBe('portal.example');
     });
+
+    it.each(['gone', 'none'])(
+      'refuses the tenant %s as the gate does, also to administrators',
+      async slug => {
+        const { status, text } = await get(backend.admin, slug);
+        expect([status, text]).toEqual([403, '{"error":"Invalid tenant"}']);
+      },
+    );
 
     it('is open to all but the default tenant where that alone is for members', async () => {
       const members = await start({

@@ -1,5 +1,4 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
-import type { Caller } from '@internal/catalog-testing/caller';
 import { inspect } from 'node:util';
 import {
   startTenantsBackend,
@@ -73,26 +72,10 @@ describe.each(databases.eachSupportedId())(
       expect((await jane.delete('/acme/sign-in')).status).toBe(404);
     });
 
-    it('is nobody else’s to read or change, who learns nothing of tenants', async () => {
-      const answers = new Set<string>();
-      for (const slug of ['acme', 'gone', 'none']) {
-        for (const send of [
-          (caller: Caller) => caller.get(`/${slug}/sign-in`),
-          (caller: Caller) => caller.put(`/${slug}/sign-in`, PROVIDER),
-          (caller: Caller) => caller.delete(`/${slug}/sign-in`),
-        ]) {
-          const { status, body } = await send(backend.alice);
-          answers.add(JSON.stringify([status, body.error]));
-        }
-      }
-      // To read, and to update.
-      expect([...answers]).toHaveLength(2);
-      expect([...answers].every(each => each.startsWith('[403,'))).toBe(true);
-      for (const slug of ['gone', 'none']) {
-        const path = `/${slug}/sign-in`;
-        expect((await backend.admin.put(path, PROVIDER)).status).toBe(404);
-        expect((await backend.admin.get(path)).status).toBe(404);
-      }
+    it.each(['gone', 'none'])('is not there in the tenant %s', async slug => {
+      const path = `/${slug}/sign-in`;
+      expect((await backend.admin.put(path, PROVIDER)).status).toBe(404);
+      expect((await backend.admin.get(path)).status).toBe(404);
     });
 
     it.each(['default', 'development'])(

@@ -45,6 +45,7 @@ describe.each(databases.eachSupportedId())('/api/tenants on %s', id => {
     ['post', '/mine/accepted-invitations', 10],
     ['put', '/acme/sign-in', 100],
     ['post', '/acme/shares', 200],
+    ['patch', '/acme/shares/none', 200],
     ['put', '/acme/catalog-config', 256],
   ] as const)(
     'takes no larger body than it says: %s %s, %d KiB',
