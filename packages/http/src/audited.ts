@@ -1,4 +1,7 @@
-import type { AuditorService } from '@backstage/backend-plugin-api';
+import type {
+  AuditorService,
+  AuditorServiceEvent,
+} from '@backstage/backend-plugin-api';
 import { toError } from '@backstage/errors';
 import type { JsonObject } from '@backstage/types';
 import { holdAnswer } from './holdAnswer';
@@ -8,12 +11,18 @@ import { holdAnswer } from './holdAnswer';
  * that changes something, whose severity is not low, is answered once the event is closed.
  *
  * @param operation - returns what the event records beside `event.meta`
+ * @param describeFailure - what the event records of an error
  * @throws what the operation rejects with
  */
 export async function audited(
   auditor: AuditorService,
   event: Parameters<AuditorService['createEvent']>[0],
-  operation: () => Promise<JsonObject | void>,
+  operation: (created: AuditorServiceEvent) => Promise<JsonObject | void>,
+  describeFailure: (
+    error: unknown,
+  ) => Promise<{ error: Error; meta?: JsonObject }> = async error => ({
+    error: toError(error),
+  }),
 ): Promise<void> {
   const created = await auditor.createEvent(event);
   const { request, severityLevel = 'low' } = event;
@@ -24,9 +33,9 @@ export async function audited(
   try {
     let meta: JsonObject | void;
     try {
-      meta = await operation();
+      meta = await operation(created);
     } catch (error) {
-      await created.fail({ error: toError(error) });
+      await created.fail(await describeFailure(error));
       throw error;
     }
     await created.success(meta ? { meta } : undefined);

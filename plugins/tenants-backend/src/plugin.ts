@@ -28,7 +28,6 @@ import { OwnTenants } from './authorization/OwnTenants';
 import { TenantAdmins } from './authorization/TenantAdmins';
 import { createRouter } from './http/createRouter';
 import { createOperations } from './http/operations';
-import { IdentityAddresses } from './identity/IdentityAddresses';
 import { IdentityCatalog } from './identity/IdentityCatalog';
 
 /**
@@ -95,12 +94,11 @@ export const tenantsPlugin = createBackendPlugin({
         ...services
       }) {
         permissionsRegistry.addPermissions(tenantPermissions);
-        const administrators = Administrators.create({ config, permissions });
+        const administrators = new Administrators({ config, permissions });
         const tenancy = readTenancyConfig(config);
         httpRouter.use(
           createRouter({
             ...services,
-            addresses: new IdentityAddresses({ auth, catalog, logger }),
             administrators,
             appUrl: (config.getOptionalString('app.baseUrl') ?? '').replace(
               /\/+$/,
@@ -109,7 +107,7 @@ export const tenantsPlugin = createBackendPlugin({
             config: tenancy,
             logger,
             sender,
-            identities: new IdentityCatalog(catalog, logger),
+            identities: new IdentityCatalog({ auth, catalog, logger }),
             operation: createOperations({ auditor, httpAuth, metrics }),
             userInfo,
             members: memberStore,

@@ -7,7 +7,7 @@ import { Administrators } from './Administrators';
 
 const CI = 'external:ci';
 
-const administrators = Administrators.create({
+const administrators = new Administrators({
   config: mockServices.rootConfig({ data: { tenancy: { admins: [CI] } } }),
   permissions: mockServices.permissions(),
 });

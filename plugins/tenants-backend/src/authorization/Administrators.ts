@@ -37,25 +37,21 @@ export function nameOf({ principal }: CallerCredentials): string {
  * tenants' tokens.
  */
 export class Administrators {
+  readonly #config: AdministratorsConfig;
+  readonly #permissions: PermissionsService;
+
   /** @throws InputError for invalid configuration */
-  static create(options: {
+  constructor(options: {
     config: RootConfigService;
     permissions: PermissionsService;
-  }): Administrators {
-    return new Administrators(
-      readAdministrators(options.config),
-      options.permissions,
-    );
+  }) {
+    this.#config = readAdministrators(options.config);
+    this.#permissions = options.permissions;
   }
-
-  private constructor(
-    private readonly config: AdministratorsConfig,
-    private readonly permissions: PermissionsService,
-  ) {}
 
   /** Whether `tenancy.admins` lists the caller. */
   isListed({ principal }: CallerCredentials): boolean {
-    const { users, services } = this.config;
+    const { users, services } = this.#config;
     return principal.type === 'service'
       ? services.has(principal.subject)
       : users.has(normalizeUserRef(principal.userEntityRef));
@@ -71,7 +67,8 @@ export class Administrators {
       isWithinRestrictions(principal, permission) &&
       (this.isListed(credentials) ||
         (principal.type === 'user' &&
-          (await this.#isAllowed(credentials, permission))))
+          this.#config.byPermission &&
+          (await isAllowed(this.#permissions, permission, credentials))))
     );
   }
 
@@ -87,19 +84,18 @@ export class Administrators {
       );
     }
   }
+}
 
-  async #isAllowed(
-    credentials: CallerCredentials,
-    permission: BasicPermission,
-  ): Promise<boolean> {
-    if (!this.config.byPermission) {
-      return false;
-    }
-    const [{ result }] = await this.permissions.authorize([{ permission }], {
-      credentials,
-    });
-    return result === AuthorizeResult.ALLOW;
-  }
+/** Whether the permission policy allows it. */
+export async function isAllowed(
+  permissions: PermissionsService,
+  permission: BasicPermission,
+  credentials: CallerCredentials,
+): Promise<boolean> {
+  const [{ result }] = await permissions.authorize([{ permission }], {
+    credentials,
+  });
+  return result === AuthorizeResult.ALLOW;
 }
 
 /** Whether the access restrictions of a service's token include a permission. */

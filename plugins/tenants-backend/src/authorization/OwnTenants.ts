@@ -17,10 +17,6 @@ import {
 } from 'backstage-plugin-catalog-tenancy-node';
 import type { Administrators, CallerCredentials } from './Administrators';
 
-const PLUGIN = 'plugin:';
-/** The subject of a tenant's token; the slug follows. */
-const TENANT = 'tenant:';
-
 interface OwnTenantsPage {
   items: Membership[];
   totalItems: number;
@@ -71,15 +67,9 @@ export class OwnTenants {
         items: found.items.map(tenant => ({ ...tenant, role: 'admin' })),
       };
     }
-    const { principal } = credentials;
-    if (principal.type === 'service') {
-      if (principal.subject.startsWith(PLUGIN)) {
-        return this.#one(DEFAULT_TENANT_SLUG, 'member', page);
-      }
-      if (principal.subject.startsWith(TENANT)) {
-        const slug = principal.subject.slice(TENANT.length);
-        return this.#one(slug, 'member', page);
-      }
+    const slug = ofService(credentials);
+    if (slug !== undefined) {
+      return this.#one(slug, 'member', page);
     }
     return this.options.members.tenantsOf(
       await principalsOf(credentials, this.options),
@@ -95,12 +85,7 @@ export class OwnTenants {
     if (this.options.administrators.isListed(credentials)) {
       return { mayEnter: true, role: 'admin' };
     }
-    const { principal } = credentials;
-    if (
-      principal.type === 'service' &&
-      (principal.subject.startsWith(PLUGIN) ||
-        principal.subject.startsWith(TENANT))
-    ) {
+    if (ofService(credentials) !== undefined) {
       // The gate has admitted them.
       return { mayEnter: true, role: 'member' };
     }
@@ -136,4 +121,14 @@ export class OwnTenants {
     const all = [{ tenant_slug, tenant_name, role }];
     return { items: all.slice(offset), totalItems: 1 };
   }
+}
+
+/** The slug of the tenant that a plugin of this backend, or a tenant's token, is in. */
+function ofService({ principal }: CallerCredentials): string | undefined {
+  if (principal.type !== 'service') {
+    return undefined;
+  }
+  return principal.subject.startsWith('plugin:')
+    ? DEFAULT_TENANT_SLUG
+    : /^tenant:(.*)$/.exec(principal.subject)?.[1];
 }

@@ -9,7 +9,7 @@ import { TenantAdmins } from './TenantAdmins';
 const permissions = mockServices.permissions();
 
 const admins = new TenantAdmins({
-  administrators: Administrators.create({
+  administrators: new Administrators({
     config: mockServices.rootConfig({
       data: { tenancy: { admins: ['external:ci'] } },
     }),

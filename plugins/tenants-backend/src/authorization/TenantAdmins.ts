@@ -4,10 +4,7 @@ import type {
   UserInfoService,
 } from '@backstage/backend-plugin-api';
 import { NotAllowedError } from '@backstage/errors';
-import {
-  AuthorizeResult,
-  type BasicPermission,
-} from '@backstage/plugin-permission-common';
+import type { BasicPermission } from '@backstage/plugin-permission-common';
 import {
   principalsOf,
   type TenantDirectory,
@@ -16,6 +13,7 @@ import {
 import {
   type Administrators,
   type CallerCredentials,
+  isAllowed,
   isWithinRestrictions,
 } from './Administrators';
 
@@ -61,7 +59,11 @@ export class TenantAdmins {
         return { keepAdmin: false };
       }
       const principals = await this.#adminOf(credentials, tenantSlug);
-      if (principals && (await this.#isAllowed(credentials, permission))) {
+      const { permissions } = this.options;
+      if (
+        principals &&
+        (await isAllowed(permissions, permission, credentials))
+      ) {
         return { keepAdmin: true, whileAdmin: principals };
       }
     }
@@ -83,18 +85,5 @@ export class TenantAdmins {
     const principals = await principalsOf(credentials, this.options);
     const role = await this.options.members.roleOf(tenant, principals);
     return role === 'admin' ? principals : undefined;
-  }
-
-  async #isAllowed(
-    credentials: CallerCredentials,
-    permission: BasicPermission,
-  ): Promise<boolean> {
-    const [{ result }] = await this.options.permissions.authorize(
-      [{ permission }],
-      {
-        credentials,
-      },
-    );
-    return result === AuthorizeResult.ALLOW;
   }
 }

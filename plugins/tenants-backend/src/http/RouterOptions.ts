@@ -20,13 +20,11 @@ import type {
 import type { Administrators } from '../authorization/Administrators';
 import type { OwnTenants } from '../authorization/OwnTenants';
 import type { TenantAdmins } from '../authorization/TenantAdmins';
-import type { IdentityAddresses } from '../identity/IdentityAddresses';
 import type { IdentityCatalog } from '../identity/IdentityCatalog';
 import type { MakeOperation } from './operations';
 
 /** What the routes need. */
 export interface RouterOptions {
-  addresses: IdentityAddresses;
   administrators: Administrators;
   /** The URL of the app, for links. */
   appUrl: string;

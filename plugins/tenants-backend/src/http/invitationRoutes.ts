@@ -26,7 +26,8 @@ export function addInvitationRoutes(
   router: Router,
   options: RouterOptions,
 ): void {
-  const { addresses, appUrl, invitations, logger, operation, sender } = options;
+  const { appUrl, identities, invitations, logger, operation, sender } =
+    options;
 
   const may = tenantAdminAccess(options.tenantAdmins, 'the members');
   const anyUser: Access<string> = {
@@ -130,7 +131,7 @@ export function addInvitationRoutes(
       async (req, res, userRef) => {
         const { token } = await readAcceptance(req, res);
         // Looked up for every token, so that the response time does not reveal valid ones.
-        const email = await addresses.find(userRef);
+        const email = await identities.addressOf(userRef);
         const membership = await invitations.accept(token, { userRef, email });
         res.locals.accepted = { slug: membership.tenant_slug };
         res.status(201).json(membership);

@@ -4,7 +4,7 @@ import type {
 } from '@backstage/backend-plugin-api';
 import type { MetricsService } from '@backstage/backend-plugin-api/alpha';
 import { toError } from '@backstage/errors';
-import { holdAnswer, measureOperations, parseIfMatch } from '@internal/http';
+import { audited, measureOperations, parseIfMatch } from '@internal/http';
 import type { JsonObject } from '@backstage/types';
 import {
   auditChange,
@@ -70,40 +70,35 @@ export function createOperations(options: {
 
   return (name, access, handler, describe) => [
     measured(name),
-    async (req, res) => {
-      const event = await auditor.createEvent({
-        eventId: name,
-        severityLevel: access.changes ? 'medium' : 'low',
-        request: req,
-        meta: { ...req.params },
-      });
-      // Holds the response until the audit trail has stored the outcome.
-      const release = access.changes ? holdAnswer(res) : () => undefined;
-      try {
-        const credentials = await httpAuth.credentials(req, {
-          allow: ['user', 'service'],
-        });
-        // Checked before any other part of the request is read.
-        const caller = await access.check(credentials, req);
-        if (access.changes && !access.evaluatesIfMatch && parseIfMatch(req)) {
-          throw new PreconditionFailedError(
-            'The If-Match header must be left out: this has no entity tag that a write is compared with',
-          );
-        }
-        await auditChange(
-          event,
-          async () => (await describeSafely(describe, req, res))?.meta,
-          () => handler(req, res, caller),
-        );
-      } catch (error) {
-        const meta = await describeSafely(describe, req, res);
-        await event
-          .fail({ error: auditedError(error, describe), ...meta })
-          .finally(release);
-        throw error;
-      }
-      const meta = await describeSafely(describe, req, res);
-      await event.success(meta).finally(release);
+    (req, res) => {
+      const metaOf = () => describeSafely(describe, req, res);
+      return audited(
+        auditor,
+        {
+          eventId: name,
+          severityLevel: access.changes ? 'medium' : 'low',
+          request: req,
+          meta: { ...req.params },
+        },
+        async created => {
+          const credentials = await httpAuth.credentials(req, {
+            allow: ['user', 'service'],
+          });
+          // Checked before any other part of the request is read.
+          const caller = await access.check(credentials, req);
+          if (access.changes && !access.evaluatesIfMatch && parseIfMatch(req)) {
+            throw new PreconditionFailedError(
+              'The If-Match header must be left out: this has no entity tag that a write is compared with',
+            );
+          }
+          await auditChange(created, metaOf, () => handler(req, res, caller));
+          return metaOf();
+        },
+        async error => {
+          const meta = await metaOf();
+          return { error: auditedError(error, describe), ...(meta && { meta }) };
+        },
+      );
     },
   ];
 }
@@ -139,11 +134,9 @@ async function describeSafely(
   describe: Describe | Undescribed | undefined,
   req: Request,
   res: Response,
-): Promise<{ meta: JsonObject } | undefined> {
+): Promise<JsonObject | undefined> {
   try {
-    return typeof describe === 'function'
-      ? { meta: await describe(req, res) }
-      : undefined;
+    return typeof describe === 'function' ? await describe(req, res) : undefined;
   } catch {
     return undefined;
   }

@@ -1,4 +1,4 @@
-import type { LoggerService } from '@backstage/backend-plugin-api';
+import type { AuthService, LoggerService } from '@backstage/backend-plugin-api';
 import { type Entity, stringifyEntityRef } from '@backstage/catalog-model';
 import {
   CustomErrorBase,
@@ -18,10 +18,8 @@ import type {
 } from 'backstage-plugin-tenants-common';
 import type { CallerCredentials } from '../authorization/Administrators';
 
-type Catalog = Pick<CatalogService, 'getEntitiesByRefs' | 'queryEntities'>;
-
 /** The default tenant, independent of the request's tenant. */
-export const IDENTITIES = {
+const IDENTITIES = {
   tenantId: DEFAULT_TENANT_ID,
   tenantSlug: DEFAULT_TENANT_SLUG,
 };
@@ -50,16 +48,44 @@ class IdentityCatalogNotAllowedError extends CustomErrorBase {
 }
 
 /**
- * Users and groups that can become members of tenants: those of the default tenant's catalog
- * that the caller may read.
+ * The users and groups of the default tenant's catalog, to which neither other tenants nor their
+ * identity providers write.
  */
 export class IdentityCatalog {
   constructor(
-    private readonly catalog: Catalog,
-    private readonly logger: LoggerService,
+    private readonly options: {
+      auth: AuthService;
+      catalog: Pick<
+        CatalogService,
+        'getEntityByRef' | 'getEntitiesByRefs' | 'queryEntities'
+      >;
+      logger: LoggerService;
+    },
   ) {}
 
-  /** Finds users and groups, ordered by name, and their total number. */
+  /**
+   * The e-mail address of a user.
+   *
+   * @throws ServiceUnavailableError if the catalog does not answer
+   */
+  async addressOf(userRef: string): Promise<string | undefined> {
+    const { auth, catalog } = this.options;
+    try {
+      // The plugin's own credentials: a policy may hide users' entities from them.
+      const own = await auth.getOwnServiceCredentials();
+      const entity = await catalog.getEntityByRef(userRef, {
+        credentials: withTenant(IDENTITIES, own),
+      });
+      return profileOf(entity).email;
+    } catch (error) {
+      throw this.#unavailable(error);
+    }
+  }
+
+  /**
+   * Finds users and groups that can become members and that the caller may read, ordered by name,
+   * and their total number.
+   */
   async find(
     caller: CallerCredentials,
     query: FindPrincipals & { limit: number },
@@ -83,19 +109,23 @@ export class IdentityCatalog {
           'You may not read the catalog of the default tenant, which has the users and groups who can be members',
         );
       }
-      const message =
-        'The catalog of the default tenant, which has the users and groups, cannot be read at the moment';
-      // Its words may name hosts, which callers need not know.
-      this.logger.warn(`${message}: ${error}`);
-      throw new ServiceUnavailableError(message);
+      throw this.#unavailable(error);
     }
+  }
+
+  #unavailable(error: unknown): Error {
+    const message =
+      'The catalog of the default tenant, which has the users and groups, cannot be read at the moment';
+    // The error may name hosts, so it is only logged.
+    this.options.logger.warn(`${message}: ${error}`);
+    return new ServiceUnavailableError(message);
   }
 
   async #search(
     { search, limit }: { search?: string; limit: number },
     credentials: CallerCredentials,
   ): Promise<Page<CatalogPrincipal>> {
-    const { items, totalItems } = await this.catalog.queryEntities(
+    const { items, totalItems } = await this.options.catalog.queryEntities(
       {
         filter: { kind: [...KINDS] },
         fields: SHOWN,
@@ -119,7 +149,7 @@ export class IdentityCatalog {
     if (entityRefs.length === 0) {
       return { items: [], totalItems: 0 };
     }
-    const { items } = await this.catalog.getEntitiesByRefs(
+    const { items } = await this.options.catalog.getEntitiesByRefs(
       { entityRefs, fields: SHOWN },
       { credentials },
     );
@@ -137,16 +167,16 @@ function toPrincipal(entity: Entity): CatalogPrincipal {
   };
 }
 
-/** Checks types, because the content of entities is not validated. */
-function displayNameOf({ metadata, spec }: Entity): string | undefined {
-  const profile = spec?.profile;
-  const names: unknown[] = [
-    typeof profile === 'object' && profile !== null && 'displayName' in profile
-      ? profile.displayName
-      : undefined,
-    metadata.title,
-  ];
-  return names.find(
-    (name): name is string => typeof name === 'string' && name.trim() !== '',
+function displayNameOf(entity: Entity): string | undefined {
+  const names = [profileOf(entity).displayName, entity.metadata.title];
+  return names.find(name => typeof name === 'string' && name.trim() !== '');
+}
+
+/** Its texts alone, because the content of entities is not validated. */
+function profileOf(entity: Entity | undefined): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(Object(entity?.spec?.profile)).filter(
+      (field): field is [string, string] => typeof field[1] === 'string',
+    ),
   );
 }

@@ -3,7 +3,7 @@ import {
   openApiSchemas,
 } from '@internal/http';
 import * as common from 'backstage-plugin-tenants-common';
-import { OPERATIONS } from './operations';
+import { operations } from './operations';
 
 const PATH_PARAMETERS: Record<string, string> = {
   slug: 'The slug of a tenant',
@@ -20,7 +20,7 @@ export function createOpenApiDocument(): object {
     description:
       'The registry of tenants, who may enter them, and the engines that feed them.',
     schemas: openApiSchemas(common),
-    operations: OPERATIONS,
+    operations,
     pathParameter: name => ({
       description: PATH_PARAMETERS[name],
       schema: { type: 'string' },

@@ -37,8 +37,8 @@ const replacingKey = {
     'A further request of a user with the same key replaces what the first one created',
 };
 
-/** All operations of the plugin, by path and method. */
-export const OPERATIONS: OpenApiOperations<SchemaName> = {
+/** All operations by path and method, with the errors that these do not tell. */
+const OPERATIONS: OpenApiOperations<SchemaName> = {
   '/': {
     get: {
       summary:
@@ -49,14 +49,13 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
           anyOf: [openApiRef('Tenant'), openApiRef('TenantSummary')],
         }),
       },
-      errors: [400, 403],
     },
     post: {
       summary: 'Create a tenant',
       parameters: [openApiIdempotencyKey],
       body: 'CreateTenant',
       success: { 201: created('CreatedTenant') },
-      errors: [403, 409, 412, 501],
+      errors: [409],
     },
   },
   '/mine': {
@@ -92,25 +91,23 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
     get: {
       summary: 'Get a tenant, also a deleted one',
       success: { 200: 'Tenant' },
-      errors: [403, 404],
     },
     patch: {
       summary: 'Change the name or the limits of a tenant',
       body: 'UpdateTenant',
       success: { 200: 'Tenant' },
-      errors: [403, 404, 412, 501],
     },
     delete: {
       summary: 'Delete a tenant, which keeps its rows and can be restored',
       success: { 204: {} },
-      errors: [400, 403, 404, 409, 412, 501],
+      errors: [409],
     },
   },
   '/{slug}/restore': {
     post: {
       summary: 'Make a deleted tenant active again',
       success: { 200: 'Tenant' },
-      errors: [400, 403, 404, 409, 412, 501],
+      errors: [409],
     },
   },
   '/{slug}/usage': {
@@ -129,21 +126,19 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
           ],
         }),
       },
-      errors: [400, 403, 404],
     },
   },
   '/{slug}/shares': {
     get: {
       summary: 'List what a tenant shares with others, and what it receives',
       success: { 200: 'TenantShares' },
-      errors: [403, 404],
     },
     post: {
       summary: 'Share entities of a tenant with others',
       parameters: [replacingKey],
       body: 'CreateShare',
       success: { 201: created('TenantShare') },
-      errors: [403, 404, 409, 412, 501],
+      errors: [409],
     },
   },
   '/{slug}/shares/{share}': {
@@ -151,12 +146,10 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
       summary: 'Change what is shared, or with whom',
       body: 'UpdateShare',
       success: { 200: 'TenantShare' },
-      errors: [403, 404, 412, 501],
     },
     delete: {
       summary: 'End a share',
       success: { 204: { description: 'Its copies follow within seconds' } },
-      errors: [400, 403, 404, 412, 501],
     },
   },
   '/{slug}/audit': {
@@ -172,7 +165,6 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
           'TenantAuditPage',
         ),
       },
-      errors: [400, 403, 404],
     },
   },
   '/{slug}/members': {
@@ -180,7 +172,6 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
       summary: 'List the members of a tenant, ordered by principal',
       parameters: page,
       success: { 200: openApiPage('TenantMember') },
-      errors: [400, 403, 404],
     },
   },
   '/{slug}/invitations': {
@@ -188,7 +179,6 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
       summary: 'List the invitations of a tenant, the newest first',
       parameters: page,
       success: { 200: openApiPage('TenantInvitation') },
-      errors: [400, 403, 404],
     },
     post: {
       summary: 'Invite somebody into a tenant',
@@ -200,14 +190,13 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
           'CreatedInvitation',
         ),
       },
-      errors: [403, 404, 409, 412, 501],
+      errors: [409],
     },
   },
   '/{slug}/invitations/{id}': {
     delete: {
       summary: 'Remove an invitation',
       success: { 204: {} },
-      errors: [400, 403, 404, 412, 501],
     },
   },
   '/{slug}/sign-in': {
@@ -218,18 +207,16 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
           anyOf: [openApiRef('TenantSignIn'), { type: 'null' }],
         }),
       },
-      errors: [403, 404],
     },
     put: {
       summary: 'Set or replace the OpenID provider of a tenant',
       body: 'PutTenantSignIn',
       success: { 200: 'TenantSignIn' },
-      errors: [403, 404, 409, 412, 501],
+      errors: [409],
     },
     delete: {
       summary: 'Remove the OpenID provider of a tenant',
       success: { 204: {} },
-      errors: [400, 403, 404, 412, 501],
     },
   },
   '/{slug}/principals': {
@@ -242,14 +229,12 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
           'X-Total-Count': openApiHeader('How many match', 'integer'),
         }),
       },
-      errors: [400, 403, 404],
     },
   },
   '/{slug}/members/{principal}': {
     get: {
       summary: 'Get a member of a tenant',
       success: { 200: 'TenantMember' },
-      errors: [400, 403, 404],
     },
     put: {
       summary: 'Add a member to a tenant, or change the role of one',
@@ -258,12 +243,12 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
         200: 'TenantMember',
         201: created('TenantMember'),
       },
-      errors: [403, 404, 409, 412, 501],
+      errors: [409],
     },
     delete: {
       summary: 'Remove a member of a tenant',
       success: { 204: {} },
-      errors: [400, 403, 404, 409, 412, 501],
+      errors: [409],
     },
   },
   '/{slug}/status': {
@@ -271,26 +256,22 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
       summary:
         'Get the state of the engine of a tenant, its lag and its errors',
       success: { 200: 'TenantStatus' },
-      errors: [403, 404],
     },
   },
   '/{slug}/engine/pause': {
     put: {
       summary: 'Pause an engine: it ingests nothing and runs no scheduled task',
       success: { 204: {} },
-      errors: [400, 403, 404, 412, 501],
     },
     delete: {
       summary: 'Resume an engine',
       success: { 204: {} },
-      errors: [400, 403, 404, 412, 501],
     },
   },
   '/{slug}/catalog-config': {
     get: {
       summary: "Get the configuration of a tenant's engine",
       success: { 200: tagged('TenantCatalogConfig') },
-      errors: [403, 404],
     },
     put: {
       summary: "Replace the configuration of a tenant's engine",
@@ -299,11 +280,37 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
       ],
       body: 'CatalogConfig',
       success: { 200: tagged('TenantCatalogConfig') },
-      errors: [403, 404, 409, 412, 501],
+      errors: [409],
     },
   },
 };
 
 function format(...names: string[]) {
   return { name: 'format', in: 'query', schema: { enum: names } };
+}
+
+/** All operations of the plugin, by path and method. */
+export const operations: typeof OPERATIONS = Object.fromEntries(
+  Object.entries(OPERATIONS).map(([path, methods]) => [
+    path,
+    Object.fromEntries(
+      Object.entries(methods).map(([method, operation]) => [
+        method,
+        {
+          ...operation,
+          errors: [...errorsOf(path, method), ...(operation.errors ?? [])],
+        },
+      ]),
+    ),
+  ]),
+);
+
+function errorsOf(path: string, method: string): number[] {
+  return path.startsWith('/mine')
+    ? []
+    : [
+        ...[400, 403],
+        ...(path.startsWith('/{slug}') ? [404] : []),
+        ...(method === 'get' ? [] : [412, 501]),
+      ];
 }
