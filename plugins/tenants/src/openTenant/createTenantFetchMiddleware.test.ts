@@ -32,7 +32,7 @@ describe('the fetch middleware of tenants', () => {
   /** What the next middleware would send as the tenant. */
   const sent = (): string | null => {
     const [input, init] = next.mock.calls[0];
-    return new Headers(init?.headers ?? input.headers).get('X-Tenant-Slug');
+    return new Request(input, init).headers.get('X-Tenant-Slug');
   };
 
   const answer = (status: number, text: string) => ({
@@ -51,9 +51,7 @@ describe('the fetch middleware of tenants', () => {
   ])('names the tenant of the page at %s', async url => {
     await middleware('acme')(url, { headers: { Accept: 'text/plain' } });
     expect(sent()).toBe('acme');
-    expect(new Headers(next.mock.calls[0][1].headers).get('accept')).toBe(
-      'text/plain',
-    );
+    expect(next.mock.calls[0][0].headers.get('accept')).toBe('text/plain');
   });
 
   it.each([
@@ -62,7 +60,7 @@ describe('the fetch middleware of tenants', () => {
     'https://portal.example.evil.example/base/api',
     'https://evil.example/?u=https://portal.example/base/',
     'http://portal.example/base/api',
-    '/api/catalog',
+    'http://localhost/api/catalog',
   ])('does not name it at %s', async url => {
     await middleware('acme')(url);
     expect(next.mock.calls).toEqual([[url, undefined]]);
@@ -89,7 +87,7 @@ describe('the fetch middleware of tenants', () => {
     ]) {
       next.mockClear();
       await fetchIt(url);
-      namedAt[url] = next.mock.calls[0][1] !== undefined;
+      namedAt[url] = sent() === 'acme';
     }
     expect(namedAt).toEqual({
       'https://search.example/api/search/query': true,
@@ -108,9 +106,7 @@ describe('the fetch middleware of tenants', () => {
 
   it('names none where the page has none, as at the hostname of a tenant', async () => {
     await middleware(undefined)('https://portal.example/base/api');
-    expect(next.mock.calls).toEqual([
-      ['https://portal.example/base/api', undefined],
-    ]);
+    expect(sent()).toBeNull();
   });
 
   it.each(['acme', undefined])(

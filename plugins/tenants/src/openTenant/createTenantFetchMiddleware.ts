@@ -1,10 +1,12 @@
-import type { ConfigApi } from '@backstage/frontend-plugin-api';
+import { FetchMiddlewares } from '@backstage/core-app-api';
+import type { ConfigApi, IdentityApi } from '@backstage/frontend-plugin-api';
 import { REFUSAL } from './decideTenant';
 import type { PageTenant } from './PageTenant';
 import { settingsOfBrowser } from './settingsOfBrowser';
 
 const HEADER = 'X-Tenant-Slug';
-const PLUGIN_ID = /\{\{\s*pluginId\s*\}\}/g;
+/** In place of a slug, until the header is taken away again. */
+const UNNAMED = '-';
 
 /**
  * Middleware for `createFetchApi` of `@backstage/core-app-api`, for an app that has a `fetchApi`
@@ -21,40 +23,39 @@ export function createTenantFetchMiddleware(options: {
   configApi: ConfigApi;
   pageTenant: PageTenant;
 }): { apply(next: typeof fetch): typeof fetch } {
-  const { pageTenant } = options;
-  const isBackend = matchBackend(options.configApi);
+  const { configApi, pageTenant } = options;
+  const { slug } = pageTenant;
+  // Backstage's own decides what goes to the backend, and leaves the header of a caller.
+  const toBackend = FetchMiddlewares.injectIdentityAuth({
+    identityApi: {
+      getCredentials: async () => ({ token: slug ?? UNNAMED }),
+    } as IdentityApi,
+    config: configApi,
+    header: { name: HEADER, value: name => name },
+  });
   return {
-    apply: next => async (input, init) => {
-      const isRequest = input instanceof Request;
-      const url = isRequest ? input.url : String(input);
-      if (!isBackend(new URL(url, document.baseURI).href)) {
-        return next(input, init);
-      }
-      // Not a new request: its body could be read only once.
-      const headers = new Headers(
-        init?.headers ?? (isRequest ? input.headers : undefined),
-      );
-      if (headers.has(HEADER)) {
-        return next(input, init);
-      }
-      const { pathname } = new URL(url, document.baseURI);
-      const pluginId = /\/api\/([^/]+)/.exec(pathname)?.[1] ?? '';
-      if (pageTenant.closedPlugins.includes(pluginId)) {
-        return pluginId === 'user-settings'
-          ? settingsOfBrowser(pageTenant.slug, new Request(input, init))
-          : refusalOf(pluginId);
-      }
-      let response: Response;
-      if (pageTenant.slug === undefined) {
-        response = await next(input, init);
-      } else {
-        headers.set(HEADER, pageTenant.slug);
-        response = await next(input, { ...init, headers });
-      }
-      if (await isRefusal(response)) {
-        pageTenant.refuse();
-      }
-      return response;
+    apply: next => (input, init) => {
+      // A new request is made of it, and its body can be read only once.
+      const copy = input instanceof Request ? input.clone() : input;
+      return toBackend.apply(async given => {
+        if (given === copy || !(given instanceof Request)) {
+          return next(input, init);
+        }
+        const pluginId = /\/api\/([^/]+)/.exec(new URL(given.url).pathname)?.[1];
+        if (pluginId && pageTenant.closedPlugins.includes(pluginId)) {
+          return pluginId === 'user-settings'
+            ? settingsOfBrowser(slug, given)
+            : refusalOf(pluginId);
+        }
+        if (slug === undefined) {
+          given.headers.delete(HEADER);
+        }
+        const response = await next(given);
+        if (await isRefusal(response)) {
+          pageTenant.refuse();
+        }
+        return response;
+      })(copy, init);
     },
   };
 }
@@ -81,42 +82,4 @@ async function isRefusal(response: Response): Promise<boolean> {
     // Such as a page that was left meanwhile.
     return false;
   }
-}
-
-/** Whether a URL is the backend's, by the rules of Backstage's own middleware for tokens. */
-function matchBackend(configApi: ConfigApi): (url: string) => boolean {
-  const patterns = [
-    urlPattern(configApi.getString('backend.baseUrl')),
-    ...(configApi.getOptionalConfigArray('discovery.endpoints') ?? []).flatMap(
-      endpoint => {
-        const target =
-          typeof endpoint.get('target') === 'object'
-            ? endpoint.getOptionalString('target.external')
-            : endpoint.getString('target');
-        return target === undefined
-          ? []
-          : endpoint
-              .getStringArray('plugins')
-              .map(id =>
-                urlPattern(
-                  id === '*' ? target : target.replace(PLUGIN_ID, () => id),
-                ),
-              );
-      },
-    ),
-  ];
-  return url => patterns.some(pattern => pattern.test(url));
-}
-
-/** Matches a URL and all below it; `{{pluginId}}` is any one part of a path. */
-function urlPattern(url: string): RegExp {
-  const [first, ...rest] = url
-    .replace(/\/$/, '')
-    .split(PLUGIN_ID)
-    .map(part => part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'));
-  const source = rest.reduce(
-    (before, part, i) => `${before}${i === 0 ? '([^/?#]+)' : '\\1'}${part}`,
-    first,
-  );
-  return new RegExp(`^${source}(?:/|$|[?#])`);
 }
