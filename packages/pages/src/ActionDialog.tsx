@@ -21,6 +21,7 @@ import {
   type ReactElement,
   type ReactNode,
   useEffect,
+  useLayoutEffect,
   useRef,
   useState,
 } from 'react';
@@ -28,6 +29,7 @@ import { Alert } from './Alert';
 import styles from './ActionDialog.module.css';
 import { Failure, useFailureText } from './Failure';
 import { newIdempotencyKey } from './idempotencyKey';
+import { passFocusOn } from './keepFocus';
 import main from './Main.module.css';
 import { pagesTranslationRef } from './translation';
 import { useIsSlow } from './useIsSlow';
@@ -74,7 +76,10 @@ const DIALOG = {
   style: { minWidth: 0 },
 } as const;
 
-/** A button, and the dialog that asks before it does what the button says. */
+/**
+ * A button, and the dialog that asks before it does what the button says. Where that takes the
+ * button away, what is around it gets the focus.
+ */
 export function ActionButton({
   open,
   icon,
@@ -87,20 +92,38 @@ export function ActionButton({
   onOpen?: () => void;
 }) {
   const [isOpen, setOpen] = useState(false);
+  const button = useRef<HTMLButtonElement>(null);
+  const wasOpen = useRef(false);
+  // What is done may take the button away.
+  useLayoutEffect(() => {
+    const { current } = button;
+    return () => {
+      if (current) {
+        passFocusOn(current, wasOpen.current);
+      }
+    };
+  }, []);
   return (
     <DialogTrigger
       isOpen={isOpen}
       onOpenChange={opened => {
         setOpen(opened);
         if (opened) {
+          wasOpen.current = true;
           onOpen?.();
         }
       }}
     >
       {icon ? (
-        <ButtonIcon variant="tertiary" icon={icon} aria-label={open} />
+        <ButtonIcon
+          ref={button}
+          variant="tertiary"
+          icon={icon}
+          aria-label={open}
+        />
       ) : (
         <Button
+          ref={button}
           variant="secondary"
           className={action.destructive ? styles.dangerOutline : undefined}
         >

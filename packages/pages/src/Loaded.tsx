@@ -13,17 +13,15 @@ export function Loaded<TValue>(props: {
   /** What is said where it fails. */
   failed: string;
   height?: number;
-  /** What is loaded, in words. */
-  label?: string;
   children: (value: TValue) => ReactNode;
 }) {
-  const { state, failed, height, label, children } = props;
+  const { state, failed, height, children } = props;
   const { value, error, loading } = state;
   return (
     <>
       <ReadFailure title={failed} state={state} />
       {loading && value === undefined && !error && (
-        <Loading height={height} label={label} />
+        <Loading height={height} />
       )}
       {value !== undefined && children(value)}
     </>

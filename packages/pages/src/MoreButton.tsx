@@ -1,37 +1,27 @@
 import { Button } from '@backstage/ui';
-import { useEffect, useRef } from 'react';
+import { useFocusPassedOn } from './useFocusPassedOn';
 
-/** Reads the next page of a list. Behind the last one its place takes the focus that it had. */
-export function MoreButton(props: {
+interface MoreButtonProps {
   label: string;
   isPending: boolean;
-  /** Nothing behind the last page. */
-  onMore: (() => void) | undefined;
-}) {
-  const { label, isPending, onMore } = props;
-  const place = useRef<HTMLDivElement>(null);
-  const isPressed = useRef(false);
-  const isAtEnd = onMore === undefined;
-  useEffect(() => {
-    if (isPressed.current && document.activeElement === document.body) {
-      place.current?.focus();
-    }
-    isPressed.current = false;
-  }, [isAtEnd]);
+  onMore: () => void;
+}
+
+/** Reads the next page of a list; behind the last one there is none. */
+export function MoreButton(
+  props: Omit<MoreButtonProps, 'onMore'> & { onMore: (() => void) | undefined },
+) {
+  const { onMore } = props;
+  return onMore ? <More {...props} onMore={onMore} /> : null;
+}
+
+function More({ label, isPending, onMore }: MoreButtonProps) {
+  const place = useFocusPassedOn<HTMLDivElement>();
   return (
-    <div ref={place} tabIndex={-1}>
-      {onMore && (
-        <Button
-          variant="secondary"
-          isPending={isPending}
-          onPress={() => {
-            isPressed.current = true;
-            onMore();
-          }}
-        >
-          {label}
-        </Button>
-      )}
+    <div ref={place}>
+      <Button variant="secondary" isPending={isPending} onPress={onMore}>
+        {label}
+      </Button>
     </div>
   );
 }

@@ -20,15 +20,22 @@ export function keepFocus({ target }: { target: Element }): void {
   });
 }
 
-/** Call it before an element is removed: where that had the focus, what is around it gets it. */
-export function passFocusOn(element: Element): void {
-  if (element.contains(document.activeElement)) {
+/**
+ * Call it before an element is removed: where that had the focus, what is around it gets it.
+ *
+ * @param hasDialog - whether it has a dialog, which may have the focus, and would give it back
+ */
+export function passFocusOn(element: Element, hasDialog = false): void {
+  if (hasDialog || element.contains(document.activeElement)) {
     const places = placesOf(element);
-    requestAnimationFrame(() => {
-      if (isFocusLost()) {
-        focusNearest(places);
-      }
-    });
+    // A dialog gives the focus back in the next frame.
+    requestAnimationFrame(() =>
+      requestAnimationFrame(() => {
+        if (isFocusLost()) {
+          focusNearest(places);
+        }
+      }),
+    );
   }
 }
 
