@@ -242,25 +242,33 @@ describe('signing in', () => {
     );
   });
 
-  it('says why it failed, and lets the user try again', async () => {
-    configure({ providers: GUESTS });
-    answer(
-      'peter/refresh',
-      {
-        error: { name: 'NotFoundError', message: 'No such user' },
-        response: { statusCode: 404 },
-      },
-      404,
-    );
-    render(createPortalApp().createRoot());
-    await userEvent.click(await button('Peter, of Initech'));
-    expect(await screen.findByText('No such user')).toBeVisible();
-    expect(screen.getByRole('alert')).toHaveTextContent('Signing in failed');
+  it.each([
+    [404, 'NotFoundError'],
+    // No session has ended: there was none.
+    [401, 'AuthenticationError'],
+  ])(
+    'says why it failed (%d), and lets the user try again',
+    async (status, name) => {
+      configure({ providers: GUESTS });
+      answer(
+        'peter/refresh',
+        {
+          error: { name, message: 'No such user' },
+          response: { statusCode: status },
+        },
+        status,
+      );
+      render(createPortalApp().createRoot());
+      await userEvent.click(await button('Peter, of Initech'));
+      expect(await screen.findByText('No such user')).toBeVisible();
+      expect(screen.getByRole('alert')).toHaveTextContent('Signing in failed');
+      expect(screen.queryByRole('link')).toBeNull();
 
-    answer('peter/refresh', session('peter'));
-    await userEvent.click(await button('Peter, of Initech'));
-    await firstPage();
-  });
+      answer('peter/refresh', session('peter'));
+      await userEvent.click(await button('Peter, of Initech'));
+      await firstPage();
+    },
+  );
 
   it.each([200, 429, 500])(
     'quotes no page of a proxy that answers with %s',
