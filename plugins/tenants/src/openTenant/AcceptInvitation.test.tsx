@@ -50,19 +50,14 @@ describe('the page of an invitation', () => {
       role: 'viewer',
     });
     await render();
+    expect(await seriousProblems()).toEqual([]);
     expect(api.acceptInvitation).not.toHaveBeenCalled();
     expect(api.getOpenTenant).not.toHaveBeenCalled();
     await accept();
-    const role = await screen.findByText('Your role there: Viewer.');
-    expect(role).toHaveAttribute('role', 'status');
     expect(api.acceptInvitation).toHaveBeenCalledWith(
       { token: 'the-token' },
       { tenantSlug: 'default' },
     );
-    expect(await seriousProblems()).toEqual([]);
-    const button = screen.getByRole('button', { name: 'Open Acme' });
-    expect(button).toHaveFocus();
-    await userEvent.click(button);
     expect(open).toHaveBeenCalledWith('/');
     expect(new BrowserPageTenant().slug).toBe('acme');
   });

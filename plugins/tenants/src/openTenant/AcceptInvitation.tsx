@@ -1,8 +1,6 @@
 import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
 import { Button, Text } from '@backstage/ui';
 import { Failure, SlowNote, statusOf, useTask } from '@internal/pages';
-import type { Membership } from 'backstage-plugin-tenants-common';
-import { useState } from 'react';
 import { tenantsApiRef } from '../api';
 import { tenantsTranslationRef } from '../translation';
 import { Notice } from './NoTenantPage';
@@ -15,51 +13,30 @@ export function isInvitationPage(basePath: string): boolean {
 }
 
 /**
- * Accepts the invitation that the fragment of the address names. It stands in the place of the
- * app: the person may not be able to enter any tenant yet.
+ * Accepts the invitation that the fragment of the address names, and opens its tenant. It stands in
+ * the place of the app: the person may not be able to enter any tenant yet.
  */
 export function AcceptInvitation() {
   const tenantsApi = useApi(tenantsApiRef);
   const { t } = useTranslationRef(tenantsTranslationRef);
   const { openOther, isNotKept } = useOpenOther(undefined);
   const { isPending, failure, run } = useTask();
-  const [joined, setJoined] = useState<Membership>();
 
   const accept = () =>
     run(t('openTenant.invitation.failed'), async () => {
-      setJoined(
-        await tenantsApi.acceptInvitation(
-          { token: window.location.hash.slice(1) },
-          // Of no tenant that the page names: that one may refuse the person.
-          { tenantSlug: DEFAULT_TENANT_SLUG },
-        ),
+      const { tenant_slug: slug } = await tenantsApi.acceptInvitation(
+        { token: window.location.hash.slice(1) },
+        // Of no tenant that the page names: that one may refuse the person.
+        { tenantSlug: DEFAULT_TENANT_SLUG },
       );
+      openOther(slug);
     });
 
-  if (joined) {
-    const { tenant_name: name, tenant_slug: slug } = joined;
-    return (
-      <Notice title={t('openTenant.invitation.joined', { name })}>
-        <Text as="p" role="status">
-          {t('openTenant.invitation.role', {
-            role: t(`members.roles.${joined.role}`),
-          })}
-        </Text>
-        {isNotKept && <Text role="alert">{t('openTenant.menu.notKept')}</Text>}
-        <div>
-          {/* The button that had the focus is gone. */}
-          {/* eslint-disable-next-line jsx-a11y/no-autofocus */}
-          <Button autoFocus onPress={() => openOther(slug)}>
-            {t('openTenant.invitation.open', { name })}
-          </Button>
-        </div>
-      </Notice>
-    );
-  }
   return (
     <Notice title={t('openTenant.invitation.title')}>
       <Text as="p">{t('openTenant.invitation.text')}</Text>
       <SlowNote isPending={isPending} />
+      {isNotKept && <Text role="alert">{t('openTenant.menu.notKept')}</Text>}
       {failure && (
         <Failure
           {...failure}

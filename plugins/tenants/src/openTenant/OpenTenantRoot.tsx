@@ -154,7 +154,7 @@ function TenantOfPage({ children }: { children: ReactNode }) {
   if (!value) {
     return (
       <Container>
-        <Loading label={t('openTenant.loading')} />
+        <Loading />
       </Container>
     );
   }

@@ -1,6 +1,5 @@
 /** Texts about the tenant that is open in this page. */
 export const openTenantMessages = {
-  loading: 'Opening the tenant',
   signedInAs: 'You are signed in as {{user}}.',
   signOut: 'Sign out',
   menu: {
@@ -34,13 +33,10 @@ export const openTenantMessages = {
   },
   invitation: {
     title: 'You are invited',
-    text: 'Accept the invitation to become a member of a tenant of this portal.',
+    text: 'Accept the invitation to become a member of a tenant of this portal, which opens then.',
     accept: 'Accept',
     over: 'The invitation can’t be accepted',
     failed: 'The invitation was not accepted',
-    joined: 'You are a member of {{name}}',
-    role: 'Your role there: {{role}}.',
-    open: 'Open {{name}}',
   },
   gone: {
     title: 'You can no longer enter {{name}}',
