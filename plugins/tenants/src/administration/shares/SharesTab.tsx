@@ -5,7 +5,6 @@ import {
   EmptyState,
   ifThere,
   Loaded,
-  useLaterFocus,
   useNumber,
   useRead,
 } from '@internal/pages';
@@ -39,7 +38,6 @@ export function SharesTab({ slug }: { slug: string }) {
   const { t } = useTranslationRef(tenantsTranslationRef);
   const mayShare = useOpenTenant()?.administers_tenants === true;
   const [announcement, setAnnouncement] = useState('');
-  const [heading, focusHeading] = useLaterFocus<HTMLHeadingElement>();
   const read = useRead(() => tenantsApi.listShares(slug), [tenantsApi, slug]);
   const end = async ({ share_id }: TenantShare) => {
     await ifThere(tenantsApi.deleteShare(slug, share_id));
@@ -49,7 +47,6 @@ export function SharesTab({ slug }: { slug: string }) {
   return (
     <Box pb="6">
       <Part
-        ref={heading}
         title={t('shares.title')}
         explanation={t('shares.explanation')}
         said={announcement}
@@ -68,7 +65,6 @@ export function SharesTab({ slug }: { slug: string }) {
               <Given
                 shares={shares}
                 onEnd={mayShare ? end : undefined}
-                onEnded={focusHeading}
               />
               <Received received={received} />
             </>
@@ -134,16 +130,15 @@ function CreateShare(props: {
 function Given(props: {
   shares: TenantShare[];
   onEnd?: (share: TenantShare) => Promise<void>;
-  onEnded: () => void;
 }) {
-  const { shares, onEnd, onEnded } = props;
+  const { shares, onEnd } = props;
   const { t } = useTranslationRef(tenantsTranslationRef);
   return (
     <Part level={3} title={t('shares.given.title')}>
       {shares.length === 0 && <EmptyState text={t('shares.given.none')} />}
       {shares.length > 0 && (
         <PlainTable
-          className={styles.table}
+          className={`${styles.table} ${styles.given}`}
           columns={[
             t('shares.given.columns.filter'),
             t('shares.given.columns.targets'),
@@ -177,8 +172,6 @@ function Given(props: {
                     submit={t('shares.end.submit')}
                     failed={t('shares.end.failed')}
                     onSubmit={() => onEnd(share)}
-                    // It goes with its row.
-                    onDone={onEnded}
                   />
                 </td>
               )}
