@@ -113,7 +113,7 @@ export function testAdministration(): void {
         await page.getByText('Engine is running').first().waitFor();
 
         await act('Delete tenant', 'Delete', () =>
-          field(/^Type the name/).fill('Wonka Sweets'),
+          field(/^Type the slug/).fill('wonka'),
         );
         const gone = await portal.request('guest', 'catalog/entities', {
           tenant: 'wonka',

@@ -1,24 +1,18 @@
 import { Flex, Text } from '@backstage/ui';
-import { forwardRef, type ReactNode, useId } from 'react';
+import { type ReactNode, useId } from 'react';
 import styles from './administration.module.css';
 
-/**
- * A part of a page, or in a box one of a part. Its heading takes the focus where the button that
- * had it is gone.
- */
-export const Part = forwardRef<
-  HTMLHeadingElement,
-  {
-    title: string;
-    explanation?: string;
-    level?: 2 | 3;
-    isBoxed?: boolean;
-    /** What was done last, for those who do not see what has changed. */
-    said?: string;
-    actions?: ReactNode;
-    children: ReactNode;
-  }
->((props, heading) => {
+/** A part of a page, or in a box one of a part. */
+export function Part(props: {
+  title: string;
+  explanation?: string;
+  level?: 2 | 3;
+  isBoxed?: boolean;
+  /** What was done last, for those who do not see what has changed. */
+  said?: string;
+  actions?: ReactNode;
+  children: ReactNode;
+}) {
   const { title, explanation, level = 2, isBoxed } = props;
   const { said, actions, children } = props;
   const id = useId();
@@ -30,12 +24,7 @@ export const Part = forwardRef<
     >
       <Flex direction="column" gap={level === 2 ? '4' : '3'}>
         <div>
-          <Heading
-            id={id}
-            ref={heading}
-            tabIndex={-1}
-            className={styles.heading}
-          >
+          <Heading id={id} className={styles.heading}>
             {title}
           </Heading>
           {explanation && (
@@ -58,5 +47,4 @@ export const Part = forwardRef<
       </Flex>
     </section>
   );
-});
-Part.displayName = 'Part';
+}

@@ -4,10 +4,9 @@ import type { TenantStatus } from 'backstage-plugin-tenants-common';
 import { tenantsTranslationRef } from '../translation';
 
 /** How good or bad a state is. */
-export const COLORS = {
+const COLORS = {
   deleted: 'danger',
   catalog_plugin: 'success',
-  code: 'success',
   paused: 'warning',
   unassigned: 'warning',
   stopped: 'warning',

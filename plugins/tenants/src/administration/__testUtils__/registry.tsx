@@ -7,7 +7,6 @@ import type {
   TenantSummary,
   TenantUsage,
 } from 'backstage-plugin-tenants-common';
-import type { ReactNode } from 'react';
 import { tenantsApiRef } from '../../api';
 import { openTenantOf } from '../../openTenant/__testUtils__/openTenant';
 import { OpenTenantContext } from '../../openTenant/OpenTenantContext';
@@ -125,11 +124,9 @@ export function renderPages(
   api: ReturnType<typeof mockRegistry>,
   at: string,
   tenant: OpenTenant = openTenantOf('default'),
-  beside?: ReactNode,
 ) {
   return renderInTestApp(
     <OpenTenantContext.Provider value={{ tenant, showsTenant: () => () => {} }}>
-      {beside}
       <TenantsPage />
     </OpenTenantContext.Provider>,
     {

@@ -221,12 +221,7 @@ describe('a new tenant', () => {
     await submit();
     await waitFor(() => expect(dialog).not.toBeInTheDocument());
     expect(api.createTenant).toHaveBeenCalledWith(
-      {
-        tenant_name: 'Müller & Co. KG',
-        tenant_slug: 'mueller',
-        max_entities: 50_000,
-        entity_ttl_days: 365,
-      },
+      { tenant_name: 'Müller & Co. KG', tenant_slug: 'mueller' },
       { idempotencyKey: expect.any(String) },
     );
     // Its page.

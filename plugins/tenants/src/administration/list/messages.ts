@@ -79,7 +79,5 @@ export const listMessages = {
       description:
         'Part of addresses and tokens. It stays for ever, also when the tenant is deleted.',
     },
-    max_entities: 'Further entities are refused. 50,000 by default.',
-    entity_ttl_days: 'After this, they are deleted for good. 365 by default.',
   },
 } as const;

@@ -9,7 +9,6 @@ import {
   ifThere,
   Loaded,
   Moment,
-  useLaterFocus,
   useRead,
 } from '@internal/pages';
 import type {
@@ -38,7 +37,6 @@ export function Invitations({ slug }: { slug: string }) {
   );
   const [created, setCreated] = useState<CreatedInvitation>();
   const [announcement, setAnnouncement] = useState('');
-  const [heading, focusHeading] = useLaterFocus<HTMLHeadingElement>();
 
   const revoke = async ({ id }: TenantInvitation) => {
     await ifThere(tenantsApi.revokeInvitation(slug, id));
@@ -49,7 +47,6 @@ export function Invitations({ slug }: { slug: string }) {
 
   return (
     <Part
-      ref={heading}
       title={t('members.invitations.title')}
       explanation={t('members.invitations.explanation')}
       said={announcement}
@@ -75,7 +72,7 @@ export function Invitations({ slug }: { slug: string }) {
               <EmptyState text={t('members.invitations.none')} />
             )}
             {totalItems > 0 && (
-              <Table items={items} onRevoke={revoke} onRevoked={focusHeading} />
+              <Table items={items} onRevoke={revoke} />
             )}
             {totalItems > items.length && (
               <Text as="p" color="secondary">
@@ -183,9 +180,8 @@ function CreatedLink({ invitation }: { invitation: CreatedInvitation }) {
 function Table(props: {
   items: TenantInvitation[];
   onRevoke: (invitation: TenantInvitation) => Promise<void>;
-  onRevoked: () => void;
 }) {
-  const { items, onRevoke, onRevoked } = props;
+  const { items, onRevoke } = props;
   const { t } = useTranslationRef(tenantsTranslationRef);
   const nameOf = ({ email }: TenantInvitation) =>
     email ?? t('members.invitations.anybody');
@@ -232,8 +228,6 @@ function Table(props: {
               submit={t('members.invitations.revoke.confirm')}
               failed={t('members.invitations.revoke.failed')}
               onSubmit={() => onRevoke(invitation)}
-              // It goes with its row.
-              onDone={onRevoked}
             />
           </td>
         </tr>

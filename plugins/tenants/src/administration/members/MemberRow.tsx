@@ -24,10 +24,9 @@ export function MemberRow(props: {
   isPending: boolean;
   onRole: (role: TenantRole) => void;
   onRemove: () => Promise<void>;
-  onRemoved: () => void;
 }) {
   const { member, name, own, isPending } = props;
-  const { onRole, onRemove, onRemoved } = props;
+  const { onRole, onRemove } = props;
   const { t } = useTranslationRef(tenantsTranslationRef);
   const kind = kindOf(member.principal);
   const Icon = ICONS[kind];
@@ -81,8 +80,6 @@ export function MemberRow(props: {
           isDisabled={isPending}
           failed={t('members.remove.failed')}
           onSubmit={onRemove}
-          // It goes with its row.
-          onDone={onRemoved}
         />
       </td>
     </tr>

@@ -1,16 +1,6 @@
-import {
-  mockApis,
-  renderInTestApp,
-  TestApiProvider,
-} from '@backstage/frontend-test-utils';
+import { mockApis, renderInTestApp } from '@backstage/frontend-test-utils';
 import { identityApiRef } from '@backstage/frontend-plugin-api';
-import {
-  act,
-  renderHook,
-  screen,
-  waitFor,
-  within,
-} from '@testing-library/react';
+import { act, screen, waitFor, within } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
 import type {
   CatalogPrincipal,
@@ -18,11 +8,9 @@ import type {
   TenantMember,
   TenantsApi,
 } from 'backstage-plugin-tenants-common';
-import type { ReactNode } from 'react';
 import { tenantsApiRef } from '../../api';
 import { mock, refusal, seriousProblems } from '../__testUtils__/registry';
 import { MembersTab } from './MembersTab';
-import { useMembers } from './useMembers';
 
 const ANNA = 'user:default/anna';
 const CREW = 'group:default/crew';
@@ -357,36 +345,5 @@ describe('MembersTab', () => {
         expect(await ask(/anna|crew/)).toHaveTextContent(warning);
       },
     );
-  });
-});
-
-describe('useMembers', () => {
-  it('asks for the names of many members in parts, each as big as the backend takes', async () => {
-    const api = registry(
-      ...Array.from({ length: 100 }, (_, i) => member(`user:default/u${i}`)),
-    );
-    api.findPrincipals.mockImplementation(async (_slug, query) =>
-      found(
-        ...(query?.principals ?? []).map(principal => ({
-          ...PETER,
-          principal,
-        })),
-      ),
-    );
-    const { result } = renderHook(() => useMembers('acme', 1), {
-      wrapper: ({ children }: { children: ReactNode }) => (
-        <TestApiProvider apis={[[tenantsApiRef, api as unknown as TenantsApi]]}>
-          {children}
-        </TestApiProvider>
-      ),
-    });
-    await waitFor(() =>
-      expect(result.current.nameOf('user:default/u99')).toBe('Peter Gibbons'),
-    );
-    expect(
-      api.findPrincipals.mock.calls.map(
-        ([, query]) => query?.principals?.length,
-      ),
-    ).toEqual([50, 50]);
   });
 });

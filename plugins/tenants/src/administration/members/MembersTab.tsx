@@ -9,7 +9,6 @@ import {
   ifThere,
   ListFrame,
   statusOf,
-  useLaterFocus,
   useListQuery,
   useTask,
 } from '@internal/pages';
@@ -46,7 +45,6 @@ export function MembersTab({ slug }: { slug: string }) {
   }>();
   const { isPendingOf, notes, run } = useTask();
   const [announcement, setAnnouncement] = useState('');
-  const [heading, focusHeading] = useLaterFocus<HTMLHeadingElement>();
   const adding = useRef<HTMLDivElement>(null);
 
   const ownOf = useCallback(
@@ -94,7 +92,6 @@ export function MembersTab({ slug }: { slug: string }) {
   return (
     <Flex direction="column" gap="8" pb="6">
       <Part
-        ref={heading}
         title={t('members.title')}
         explanation={t('members.explanation')}
         said={announcement}
@@ -157,7 +154,6 @@ export function MembersTab({ slug }: { slug: string }) {
                   isPending={isPendingOf(member.principal)}
                   onRole={role => changeRole(member, role)}
                   onRemove={() => remove(member)}
-                  onRemoved={focusHeading}
                 />
               ))}
             </PlainTable>

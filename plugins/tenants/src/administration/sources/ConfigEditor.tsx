@@ -6,7 +6,6 @@ import {
   LeaveDialog,
   messageOf,
   statusOf,
-  useExactTime,
   useFocusPassedOn,
   useIsSlow,
   useTask,
@@ -15,7 +14,7 @@ import type {
   ReadCatalogConfig,
   SourceError,
 } from 'backstage-plugin-tenants-common';
-import { type ReactNode, type SetStateAction, useRef, useState } from 'react';
+import { type ReactNode, type SetStateAction, useState } from 'react';
 import { tenantsApiRef } from '../../api';
 import { tenantsTranslationRef } from '../../translation';
 import { Part } from '../Part';
@@ -44,13 +43,11 @@ export function ConfigEditor(props: {
   config: ReadCatalogConfig;
   /** What is wrong with the locations that were saved. */
   errors: SourceError[];
-  isReadOnly: boolean;
   onSaved: (saved: ReadCatalogConfig) => void;
 }) {
-  const { slug, isReadOnly, onSaved } = props;
+  const { slug, onSaved } = props;
   const tenantsApi = useApi(tenantsApiRef);
   const { t } = useTranslationRef(tenantsTranslationRef);
-  const exactly = useExactTime();
   const [base, setBase] = useState(props.config);
   const [text, setText] = useState(() => toText(props.config));
   const [theirs, setTheirs] = useState<ReadCatalogConfig>();
@@ -58,7 +55,6 @@ export function ConfigEditor(props: {
   const isSlow = useIsSlow(isPending);
   const [announcement, setAnnouncement] = useState('');
   const [isTyping, setTyping] = useState(false);
-  const heading = useRef<HTMLHeadingElement>(null);
 
   const parsed = parseText(text);
   const isChanged = text !== toText(base);
@@ -115,7 +111,6 @@ export function ConfigEditor(props: {
   return (
     <Flex direction="column" gap="4">
       <Part
-        ref={heading}
         title={t('sources.locations.title')}
         explanation={t('sources.locations.explanation')}
         level={3}
@@ -131,7 +126,6 @@ export function ConfigEditor(props: {
                 ? { index: refusedLocation, message: refusal }
                 : undefined
             }
-            isReadOnly={isReadOnly}
             onTyping={setTyping}
             onAdd={(location, entities) =>
               edit(
@@ -152,8 +146,6 @@ export function ConfigEditor(props: {
                   target: locationsOf(parsed.config)[index].target,
                 }),
               );
-              // The button goes with its location.
-              heading.current?.focus();
             }}
           />
         ) : (
@@ -175,7 +167,6 @@ export function ConfigEditor(props: {
           )}
           value={text}
           onChange={next => edit(next)}
-          isReadOnly={isReadOnly}
           spellCheck="false"
           validationBehavior="aria"
           validate={() =>
@@ -208,10 +199,10 @@ export function ConfigEditor(props: {
           <Text color="secondary">
             {(isSlow && t('sources.save.slow')) ||
               announcement ||
-              (isChanged ? t('sources.save.unsaved') : saidOf(base))}
+              (isChanged && t('sources.save.unsaved'))}
           </Text>
         </div>
-        {!isReadOnly && !theirs && (isChanged || isPending) && (
+        {!theirs && (isChanged || isPending) && (
           <Buttons>
             <Button
               variant="secondary"
@@ -233,15 +224,6 @@ export function ConfigEditor(props: {
       <LeaveDialog isChanged={isChanged || isTyping} />
     </Flex>
   );
-
-  function saidOf({ updated_at, updated_by }: ReadCatalogConfig) {
-    return updated_at
-      ? t('sources.save.wasSaved', {
-          by: updated_by ?? '',
-          at: exactly(updated_at),
-        })
-      : t('sources.save.never');
-  }
 }
 
 /** They go once there is nothing to save. */

@@ -1,7 +1,7 @@
 import { useTranslationRef } from '@backstage/frontend-plugin-api';
 import { ButtonIcon, Text } from '@backstage/ui';
 import { RiDeleteBinLine } from '@remixicon/react';
-import { EmptyState } from '@internal/pages';
+import { EmptyState, keepFocus } from '@internal/pages';
 import type { SourceError } from 'backstage-plugin-tenants-common';
 import { tenantsTranslationRef } from '../../translation';
 import { AddLocation, type OnAdd } from './AddLocation';
@@ -17,14 +17,13 @@ export function LocationsForm(props: {
   refusal?: { index: number; message: string };
   /** What is wrong with those that were saved. */
   errors: SourceError[];
-  isReadOnly: boolean;
   /** Whether something is typed that is not added yet. */
   onTyping: (isTyping: boolean) => void;
   onAdd: OnAdd;
   onRemove: (index: number) => void;
 }) {
   const { slug, locations, refusal, errors } = props;
-  const { isReadOnly, onTyping, onAdd, onRemove } = props;
+  const { onTyping, onAdd, onRemove } = props;
   const { t } = useTranslationRef(tenantsTranslationRef);
   return (
     <>
@@ -51,19 +50,20 @@ export function LocationsForm(props: {
                   errors={errors.filter(({ location }) => location === target)}
                 />
               </div>
-              {!isReadOnly && (
-                <ButtonIcon
-                  variant="tertiary"
-                  icon={<RiDeleteBinLine />}
-                  aria-label={t('sources.locations.remove', { target })}
-                  onPress={() => onRemove(index)}
-                />
-              )}
+              <ButtonIcon
+                variant="tertiary"
+                icon={<RiDeleteBinLine />}
+                aria-label={t('sources.locations.remove', { target })}
+                onPress={event => {
+                  keepFocus(event);
+                  onRemove(index);
+                }}
+              />
             </li>
           ))}
         </ul>
       )}
-      {!isReadOnly && <AddLocation {...{ slug, locations, onTyping, onAdd }} />}
+      <AddLocation {...{ slug, locations, onTyping, onAdd }} />
     </>
   );
 }

@@ -9,7 +9,6 @@ import {
   ReadFailure,
   statusOf,
   useFailureText,
-  useLaterFocus,
 } from '@internal/pages';
 import type { SourceError } from 'backstage-plugin-tenants-common';
 import { useState } from 'react';
@@ -27,11 +26,11 @@ import { OtherTenantsHostname, useCatalogOf } from './useCatalogOf';
 const isEngineAway = (error: unknown) => statusOf(error) === 503;
 
 /** Loads the locations that members of a tenant have registered with its catalog. */
-export function useRegistered(slug: string, isAvailable: boolean) {
+export function useRegistered(slug: string) {
   const catalog = useCatalogOf(slug);
   return usePolled(
-    async () => (isAvailable ? catalog.list() : []),
-    [slug, isAvailable],
+    () => catalog.list(),
+    [slug],
     (_, error) => isEngineAway(error),
   );
 }
@@ -48,11 +47,9 @@ export function RegisteredLocations(props: {
   const catalog = useCatalogOf(slug);
   const textOf = useFailureText();
   const [announcement, setAnnouncement] = useState('');
-  const [heading, focusHeading] = useLaterFocus<HTMLHeadingElement>();
 
   return (
     <Part
-      ref={heading}
       title={t('sources.registered.title')}
       explanation={t('sources.registered.explanation')}
       level={3}
@@ -60,7 +57,7 @@ export function RegisteredLocations(props: {
       said={announcement}
     >
       {loading && !value && !error && (
-        <Loading label={t('sources.registered.loading')} height={60} />
+        <Loading height={60} />
       )}
       {error && renderFailure(error)}
       {!error && value?.length === 0 && (
@@ -92,8 +89,6 @@ export function RegisteredLocations(props: {
                   setAnnouncement(t('sources.registered.removed', location));
                   retry();
                 }}
-                // It goes with its row.
-                onDone={focusHeading}
               />
             </li>
           ))}
@@ -112,15 +107,6 @@ export function RegisteredLocations(props: {
             slug,
             url: failure.portal,
           })}
-        />
-      );
-    }
-    if (statusOf(failure) === 403) {
-      return (
-        <Alert
-          status="info"
-          icon
-          description={t('sources.registered.refused')}
         />
       );
     }

@@ -31,7 +31,7 @@ function Sources() {
     [tenantsApi],
     () => true,
   );
-  return <SourcesTab slug="acme" state={state} />;
+  return <SourcesTab tenant={{ slug: 'acme', name: 'Acme' }} state={state} />;
 }
 
 /** With the tab beside it. */
@@ -224,7 +224,7 @@ describe('SourcesTab', () => {
     );
     // The next one is on top of what was saved.
     await click(`Remove the location ${TARGET}`);
-    expect(screen.getByRole('heading', { name: 'Locations' })).toHaveFocus();
+    await expectFocus();
     await click('Save');
     await waitFor(() =>
       expect(api.putCatalogConfig).toHaveBeenLastCalledWith(
@@ -314,23 +314,33 @@ describe('SourcesTab', () => {
         screen.getByText(/^https:\/\/discovered\.example\/ · api:default\/c d/),
       ).toBeVisible();
       expect(screen.getAllByText(/what is wrong with/)).toHaveLength(3);
-      const state = screen.getByText(/Engine is running/);
-      expect(state.closest('[role=status]')).toHaveTextContent(
-        /25 locations and entities have errors.*The first 3 are shown/,
-      );
+      expect(
+        screen.getByText('Engine is running, 25 errors in its sources'),
+      ).toBeVisible();
+      expect(screen.getByText('The first 3 errors are shown.')).toBeVisible();
     });
 
     it('are tried again on demand', async () => {
-      const { fetchMock } = await render({ status });
+      const { api, fetchMock } = await render({ status });
       const item = (
         await screen.findByText('https://people.example/a.yaml')
       ).closest('li')!;
-      await userEvent.click(
-        within(item).getByRole('button', { name: 'Try now' }),
+      const tryNow = within(item).getByRole('button', { name: 'Try now' });
+      let answer = () => {};
+      fetchMock.mockReturnValueOnce(
+        new Promise(resolve => {
+          answer = () => resolve(new Response(null, { status: 204 }));
+        }),
       );
+      await userEvent.click(tryNow);
+      expect(within(item).getByRole('progressbar')).toBeVisible();
+      // A browser takes the focus from what is disabled.
+      expect(tryNow).toBeEnabled();
+      answer();
       expect(
         await within(item).findByText('The engine tries again now.'),
       ).toBeVisible();
+      expect(tryNow).toHaveFocus();
       expect(fetchMock).toHaveBeenCalledWith(
         'http://portal.example/api/catalog/refresh',
         expect.objectContaining({
@@ -339,12 +349,14 @@ describe('SourcesTab', () => {
         }),
       );
       fetchMock.mockRejectedValueOnce(new TypeError('Failed to fetch'));
-      await userEvent.click(
-        within(item).getByRole('button', { name: 'Try now' }),
-      );
+      await userEvent.click(tryNow);
       expect(
         await within(item).findByText(/^Not tried: The backend does not/),
       ).toBeVisible();
+      api.getTenantStatus.mockResolvedValue(STATUS);
+      act(() => screen.getByRole('button', { name: 'Refresh' }).click());
+      await waitFor(() => expect(tryNow).not.toBeInTheDocument());
+      await expectFocus();
     });
   });
 
@@ -443,6 +455,7 @@ describe('SourcesTab', () => {
 
   it.each([
     [{ state: 'catalog_plugin' }, 'The catalog plugin of the portal feeds'],
+    [{ state: 'unknown' }, 'This backend runs no engines'],
   ] as const)('offers nothing to configure where %j', async (status, said) => {
     const { api } = await render({ status });
     expect(await screen.findByText(new RegExp(said))).toBeVisible();
@@ -506,11 +519,7 @@ describe('SourcesTab', () => {
         ),
       );
       await screen.findByText(/Nobody has registered/);
-      expect(
-        screen.getByRole('heading', {
-          name: 'Locations that people registered',
-        }),
-      ).toHaveFocus();
+      await expectFocus();
     });
   });
 });

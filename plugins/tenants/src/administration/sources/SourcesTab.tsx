@@ -1,75 +1,78 @@
 import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
-import { Box } from '@backstage/ui';
+import { Box, Text } from '@backstage/ui';
 import { Alert, Loaded, Loading, useRead } from '@internal/pages';
-import type {
-  ReadCatalogConfig,
-  TenantStatus,
-} from 'backstage-plugin-tenants-common';
+import type { ReadCatalogConfig } from 'backstage-plugin-tenants-common';
 import { useState } from 'react';
 import { tenantsApiRef } from '../../api';
 import { tenantsTranslationRef } from '../../translation';
 import { Part } from '../Part';
+import { EngineSection } from '../tenant/EngineSection';
 import type { Polled } from '../tenant/usePolled';
-import type { TenantState } from '../tenant/useTenant';
+import type { TenantState, VisibleTenant } from '../tenant/useTenant';
 import { ConfigEditor } from './ConfigEditor';
 import { locationsOf } from './configText';
-import { EngineState } from './EngineState';
 import { RegisteredLocations, useRegistered } from './RegisteredLocations';
 import { SourceErrors } from './SourceErrors';
 
 /** What feeds a tenant's catalog. */
 export function SourcesTab(props: {
-  slug: string;
+  tenant: VisibleTenant;
   /** The status of the tenant, which the page asks for again and again. */
   state: Polled<TenantState>;
 }) {
-  const { slug, state } = props;
+  const { tenant, state } = props;
   const { t } = useTranslationRef(tenantsTranslationRef);
 
   return (
     <Box pb="6">
       <Part title={t('sources.title')} explanation={t('sources.explanation')}>
-        {state.value && renderSources(state.value.status)}
+        {state.value && renderSources(state.value)}
         {!state.value && !state.error && (
-          <Loading label={t('sources.loading')} />
+          <Loading />
         )}
       </Part>
     </Box>
   );
 
-  function renderSources(current: TenantStatus) {
-    return current.state === 'catalog_plugin' ? (
-      <>
-        <Alert
-          status="info"
-          icon
-          title={t('sources.catalogPlugin.title')}
-          description={t('sources.catalogPlugin.description')}
-        />
-        <Registered slug={slug} />
-      </>
-    ) : (
-      <EngineSources slug={slug} status={current} onSaved={state.retry} />
-    );
+  function renderSources(value: TenantState) {
+    const ofEngine = { tenant, state: { ...state, value } };
+    switch (value.status.state) {
+      case 'catalog_plugin':
+        return (
+          <>
+            <Alert
+              status="info"
+              icon
+              title={t('sources.catalogPlugin.title')}
+              description={t('sources.catalogPlugin.description')}
+            />
+            <Registered slug={tenant.slug} />
+          </>
+        );
+      case 'unknown':
+        return <EngineSection {...ofEngine} />;
+      default:
+        return <EngineSources {...ofEngine} />;
+    }
   }
 }
 
 function Registered({ slug }: { slug: string }) {
-  const registered = useRegistered(slug, true);
+  const registered = useRegistered(slug);
   return <RegisteredLocations {...{ slug, registered }} errors={[]} />;
 }
 
 /** The sources of an engine, with what is wrong with each. */
 function EngineSources(props: {
-  slug: string;
-  status: TenantStatus;
-  onSaved: () => void;
+  tenant: VisibleTenant;
+  state: Polled<TenantState> & { value: TenantState };
 }) {
-  const { slug, status, onSaved } = props;
+  const { tenant, state } = props;
+  const { slug } = tenant;
+  const { status } = state.value;
   const tenantsApi = useApi(tenantsApiRef);
   const { t } = useTranslationRef(tenantsTranslationRef);
-  const hasEngines = status.state !== 'unknown';
-  const registered = useRegistered(slug, hasEngines);
+  const registered = useRegistered(slug);
   const config = useRead(
     () => tenantsApi.getCatalogConfig(slug),
     [tenantsApi, slug],
@@ -84,17 +87,18 @@ function EngineSources(props: {
   );
   return (
     <>
-      <EngineState status={status} />
+      <EngineSection tenant={tenant} state={state} />
+      {(status.source_error_count ?? 0) > errors.length && (
+        <Text as="p" color="secondary">
+          {t('sources.errors.shown', { shown: String(errors.length) })}
+        </Text>
+      )}
       <SourceErrors
         slug={slug}
         errors={errors.filter(({ location }) => !shown.has(location))}
         withLocation
       />
-      <Loaded
-        state={config}
-        failed={t('sources.failed')}
-        label={t('sources.loading')}
-      >
+      <Loaded state={config} failed={t('sources.failed')}>
         {value =>
           value.configured_by === 'operator' ? (
             <Alert
@@ -104,31 +108,20 @@ function EngineSources(props: {
               description={t('sources.operator.description', { slug })}
             />
           ) : (
-            <>
-              {!hasEngines && (
-                <Alert
-                  status="info"
-                  icon
-                  title={t('sources.noEngines.title')}
-                  description={t('sources.noEngines.description')}
-                />
-              )}
-              <ConfigEditor
-                key={slug}
-                slug={slug}
-                config={value}
-                errors={errors}
-                isReadOnly={!hasEngines}
-                onSaved={newest => {
-                  setSaved(newest);
-                  onSaved();
-                }}
-              />
-            </>
+            <ConfigEditor
+              key={slug}
+              slug={slug}
+              config={value}
+              errors={errors}
+              onSaved={newest => {
+                setSaved(newest);
+                state.retry();
+              }}
+            />
           )
         }
       </Loaded>
-      {hasEngines && <RegisteredLocations {...{ slug, registered, errors }} />}
+      <RegisteredLocations {...{ slug, registered, errors }} />
     </>
   );
 }

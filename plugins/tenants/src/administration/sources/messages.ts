@@ -3,7 +3,6 @@ export const sourcesMessages = {
   title: 'Sources of the catalog',
   explanation:
     'What the catalog engine of this tenant reads: locations, providers, and the integrations that these use.',
-  loading: 'Loading the sources',
   failed: 'The sources could not be loaded',
   catalogPlugin: {
     title: 'The catalog plugin of the portal feeds this tenant',
@@ -15,32 +14,12 @@ export const sourcesMessages = {
     description:
       'Its sources are in app-config, under tenancy.tenants.{{slug}}. They are not shown here, and only the operator changes them.',
   },
-  noEngines: {
-    title: 'This backend has no catalog engines',
-    description:
-      'The configuration is read-only. Add backstage-plugin-catalog-backend-module-tenant-engines to the backend to change it.',
-  },
-  state: {
-    entities_zero: 'No entities yet',
-    entities_one: '{{count}} entity',
-    entities_other: '{{count}} entities',
-    faults_one:
-      '{{count}} entity could not be stored, most often because of max_entities',
-    faults_other:
-      '{{count}} entities could not be stored, most often because of max_entities',
-    reason: 'Why: {{reason}}',
-    errors_one: '{{count}} location or entity has an error',
-    errors_other: '{{count}} locations and entities have errors',
-    errorsShown: 'The first {{shown}} are shown.',
-    lastError: 'Last failure, {{at}}: {{error}}',
-    paused_by:
-      'Paused by {{by}}. What you save takes effect when it is resumed.',
-  },
   errors: {
     next: 'Next try:',
     tryNow: 'Try now',
     trying: 'The engine tries again now.',
     notTried: 'Not tried: {{message}}',
+    shown: 'The first {{shown}} errors are shown.',
   },
   locations: {
     title: 'Locations',
@@ -89,8 +68,6 @@ export const sourcesMessages = {
     submit: 'Save',
     discard: 'Discard changes',
     failed: 'Not saved',
-    wasSaved: 'Last saved by {{by}}, {{at}}',
-    never: 'Nothing has been saved yet',
   },
   conflict: {
     title: '{{by}} has changed the configuration since you have read it',
@@ -105,13 +82,10 @@ export const sourcesMessages = {
     title: 'Locations that people registered',
     explanation:
       'Members of the tenant register these on its import page. They are not part of the configuration above.',
-    loading: 'Loading the registered locations',
     none: 'Nobody has registered a location.',
     failed: 'The registered locations could not be loaded',
     engineAway:
       'The registered locations are shown as soon as the catalog engine answers',
-    refused:
-      'You may see them only where you may enter the tenant and read its locations. Add yourself as a member.',
     elsewhere:
       'This page is at the hostname of another tenant and can’t ask for those of {{slug}}. Open the administration at {{url}}.',
     remove: 'Remove the registered location {{target}}',

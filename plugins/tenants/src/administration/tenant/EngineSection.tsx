@@ -4,7 +4,13 @@ import {
   useTranslationRef,
 } from '@backstage/frontend-plugin-api';
 import { Button, Text } from '@backstage/ui';
-import { ActionButton, Moment, TextLink, useLaterFocus } from '@internal/pages';
+import {
+  ActionButton,
+  Moment,
+  TextLink,
+  useNumber,
+} from '@internal/pages';
+import { useState } from 'react';
 import { tenantsApiRef } from '../../api';
 import { DEFAULT_TENANT_SLUG } from '../../openTenant/tenantAddress';
 import { rootRouteRef } from '../../routes';
@@ -12,25 +18,24 @@ import { tenantsTranslationRef } from '../../translation';
 import { Facts } from '../Facts';
 import { Part } from '../Part';
 import { State } from '../State';
+import type { Polled } from './usePolled';
 import type { TenantState, VisibleTenant } from './useTenant';
 
 /** What feeds the catalog of a tenant, how that goes, and what stops and starts it. */
 export function EngineSection(props: {
   tenant: VisibleTenant;
-  state: TenantState;
-  isRefreshing: boolean;
-  onRefresh: () => void;
-  onDone: (notice: string) => void;
+  state: Polled<TenantState> & { value: TenantState };
 }) {
-  const { tenant, state, isRefreshing, onRefresh, onDone } = props;
-  const { status, at } = state;
-  const { slug, name } = tenant;
+  const { slug, name, row } = props.tenant;
+  const { value, loading, retry } = props.state;
+  const { status, at } = value;
   const tenantsApi = useApi(tenantsApiRef);
   const { t } = useTranslationRef(tenantsTranslationRef);
   const href = useRouteRef(rootRouteRef)?.() ?? '';
-  const [heading, focusHeading] = useLaterFocus<HTMLHeadingElement>();
+  const numberOf = useNumber();
+  const [said, setSaid] = useState('');
   const change = status.state === 'paused' ? 'resume' : 'pause';
-  const changeButton = tenant.row && slug !== DEFAULT_TENANT_SLUG && (
+  const changeButton = row && slug !== DEFAULT_TENANT_SLUG && (
     <ActionButton
       key={change}
       open={t(`tenant.${change}.open`)}
@@ -40,9 +45,9 @@ export function EngineSection(props: {
       failed={t(`tenant.${change}.failed`)}
       onSubmit={async () => {
         await tenantsApi[`${change}Engine`](slug);
-        onDone(t(`tenant.${change}.done`));
+        setSaid(t(`tenant.${change}.done`));
+        retry();
       }}
-      onDone={focusHeading}
     />
   );
 
@@ -50,16 +55,12 @@ export function EngineSection(props: {
     <Part
       level={3}
       isBoxed
-      ref={heading}
       title={t('tenant.engine.title')}
+      said={said}
       actions={
         <>
           {changeButton}
-          <Button
-            variant="tertiary"
-            isPending={isRefreshing}
-            onPress={onRefresh}
-          >
+          <Button variant="tertiary" isPending={loading} onPress={retry}>
             {t('administration.refresh')}
           </Button>
         </>
@@ -69,6 +70,7 @@ export function EngineSection(props: {
       <Text>{t(`tenant.engine.words.${status.state}`)}</Text>
       <Facts
         facts={[
+          [t('tenant.engine.entities'), numberOf(status.entities)],
           [t('tenant.engine.reason'), status.reason],
           [
             t('tenant.engine.lag'),

@@ -5,7 +5,7 @@ import {
 } from '@backstage/frontend-plugin-api';
 import { ButtonLink, Flex, Text } from '@backstage/ui';
 import { ActionButton, Alert, ifThere, Loading } from '@internal/pages';
-import { useEffect, useRef, useState } from 'react';
+import { useState } from 'react';
 import { tenantsApiRef } from '../../api';
 import { DEFAULT_TENANT_SLUG } from '../../openTenant/tenantAddress';
 import { rootRouteRef } from '../../routes';
@@ -21,49 +21,20 @@ import type { TenantState, VisibleTenant } from './useTenant';
 export function OverviewTab(props: {
   tenant: VisibleTenant;
   state: Polled<TenantState>;
-  /** What has just happened to the tenant, where that brought the user here. */
-  notice: string;
-  /** Once that is shown: another visit of this tab does not bring it back. */
-  onNoticed: () => void;
   /** After the row of the tenant has changed. */
   onChanged: () => void;
 }) {
-  const { tenant, state, notice: given, onNoticed, onChanged } = props;
+  const { tenant, state, onChanged } = props;
   const { value, error, loading, retry } = state;
-  const { t } = useTranslationRef(tenantsTranslationRef);
-  const [notice, setNotice] = useState(given);
-  const status = useRef<HTMLDivElement>(null);
-  useEffect(() => {
-    if (given) {
-      status.current?.focus();
-      onNoticed();
-    }
-  }, [given, onNoticed]);
-
   return (
     <Flex direction="column" gap="4" mb="6">
-      <div role="status" ref={status} tabIndex={-1}>
-        {notice && <Alert status="success" icon title={notice} />}
-      </div>
       {!value && loading && !error && <Loading />}
       {value && <FirstEntities tenant={tenant} state={value} />}
-      {value && (
-        <EngineSection
-          tenant={tenant}
-          state={value}
-          isRefreshing={loading}
-          onRefresh={retry}
-          onDone={text => {
-            setNotice(text);
-            retry();
-          }}
-        />
-      )}
+      {value && <EngineSection tenant={tenant} state={{ ...state, value }} />}
       <UseSection
         tenant={tenant}
         times={state.times}
         onSaved={() => {
-          setNotice(t('tenant.edit.done'));
           onChanged();
           retry();
         }}
@@ -151,8 +122,9 @@ function DeleteSection(props: {
                 : t('tenant.remove.kept', { count: days }),
             ]}
             typed={{
-              label: t('tenant.remove.typed', { value: name }),
-              value: name,
+              // Not the name, which may have spaces that nobody sees.
+              label: t('tenant.remove.typed', { value: slug }),
+              value: slug,
             }}
             submit={t('tenant.remove.submit')}
             destructive

@@ -5,23 +5,19 @@ import {
   useRouteRef,
   useTranslationRef,
 } from '@backstage/frontend-plugin-api';
-import { Button, Container, Flex, Text } from '@backstage/ui';
+import { Button, Container, Flex } from '@backstage/ui';
 import {
   Alert,
   Moment,
   PageHeader,
   ReadFailure,
   UnreadPage,
+  useFocusPassedOn,
   useTask,
 } from '@internal/pages';
 import type { Tenant } from 'backstage-plugin-tenants-common';
-import { useEffect, useRef, useState } from 'react';
 import { Route, Routes, useParams } from 'react-router-dom';
 import { tenantsApiRef } from '../../api';
-import {
-  useOpenOther,
-  useOpenTenant,
-} from '../../openTenant/OpenTenantContext';
 import { rootRouteRef } from '../../routes';
 import { tenantsTranslationRef } from '../../translation';
 import { ActivityTab } from '../activity/ActivityTab';
@@ -50,32 +46,15 @@ function PageOf({ slug }: { slug: string }) {
   const listHref = useRouteRef(rootRouteRef)?.() ?? '';
   const read = useTenant(slug);
   const { value: tenant, retry } = read;
-  const [notice, setNotice] = useState('');
-  const [hasChanged, setChanged] = useState(false);
   return (
     <BreadcrumbEntry
       entry={{ label: tenant?.name ?? slug, href: `${listHref}/${slug}` }}
     >
       {tenant && !tenant.row?.deleted_at && (
-        <ActiveTenant
-          tenant={tenant}
-          notice={notice}
-          onNoticed={() => setNotice('')}
-          onChanged={() => {
-            setChanged(true);
-            retry();
-          }}
-        />
+        <ActiveTenant tenant={tenant} onChanged={retry} />
       )}
       {tenant?.row?.deleted_at && (
-        <DeletedTenant
-          row={tenant.row}
-          takesFocus={hasChanged}
-          onRestored={() => {
-            setNotice(t('tenant.deleted.done'));
-            retry();
-          }}
-        />
+        <DeletedTenant row={tenant.row} onRestored={retry} />
       )}
       {!tenant && (
         <UnreadPage
@@ -106,11 +85,9 @@ const TABS = ['overview', 'members', 'sources', 'shares', 'activity'] as const;
 
 function ActiveTenant(props: {
   tenant: VisibleTenant;
-  notice: string;
-  onNoticed: () => void;
   onChanged: () => void;
 }) {
-  const { tenant, notice, onNoticed, onChanged } = props;
+  const { tenant, onChanged } = props;
   const { slug, name } = tenant;
   const tenantsApi = useApi(tenantsApiRef);
   const { t } = useTranslationRef(tenantsTranslationRef);
@@ -143,7 +120,6 @@ function ActiveTenant(props: {
               ]
             : []),
         ]}
-        customActions={<OpenTenantButton slug={slug} />}
         tabs={TABS.map(id => ({
           id,
           label: t(`tenant.tabs.${id}`),
@@ -160,8 +136,6 @@ function ActiveTenant(props: {
                 <OverviewTab
                   tenant={tenant}
                   state={state}
-                  notice={notice}
-                  onNoticed={onNoticed}
                   onChanged={onChanged}
                 />
               }
@@ -169,7 +143,7 @@ function ActiveTenant(props: {
             <Route path="/members/*" element={<MembersTab slug={slug} />} />
             <Route
               path="/sources/*"
-              element={<SourcesTab slug={slug} state={state} />}
+              element={<SourcesTab tenant={tenant} state={state} />}
             />
             <Route path="/shares/*" element={<SharesTab slug={slug} />} />
             <Route path="/activity/*" element={<ActivityTab slug={slug} />} />
@@ -181,42 +155,15 @@ function ActiveTenant(props: {
   );
 }
 
-/** Leaves for the pages of a tenant, where that is not the one that is open. */
-function OpenTenantButton({ slug }: { slug: string }) {
-  const { t } = useTranslationRef(tenantsTranslationRef);
-  const open = useOpenTenant();
-  const { openOther, isNotKept } = useOpenOther(open);
-  if (!open?.enabled || open.tenant_slug === slug) {
-    return null;
-  }
-  return (
-    <>
-      {isNotKept && <Text role="alert">{t('openTenant.menu.notKept')}</Text>}
-      <Button variant="secondary" onPress={() => openOther(slug)}>
-        {t('tenant.open')}
-      </Button>
-    </>
-  );
-}
-
 /** Says that a tenant is deleted, and brings it back. */
-function DeletedTenant(props: {
-  row: Tenant;
-  /** Where the button that deleted the tenant here had it. */
-  takesFocus: boolean;
-  onRestored: () => void;
-}) {
-  const { row, takesFocus, onRestored } = props;
+function DeletedTenant(props: { row: Tenant; onRestored: () => void }) {
+  const { row, onRestored } = props;
   const { tenant_slug: slug, tenant_name: name, deleted_at } = row;
   const tenantsApi = useApi(tenantsApiRef);
   const { t } = useTranslationRef(tenantsTranslationRef);
   const { isPending, notes, run } = useTask();
-  const button = useRef<HTMLButtonElement>(null);
-  useEffect(() => {
-    if (takesFocus) {
-      button.current?.focus();
-    }
-  }, [takesFocus]);
+  // The button goes once the tenant is restored.
+  const room = useFocusPassedOn<HTMLDivElement>();
 
   const restore = () =>
     run(t('tenant.deleted.failed'), async () => {
@@ -242,19 +189,14 @@ function DeletedTenant(props: {
       />
       <Container>
         <Flex direction="column" gap="4">
-          <div role="status">
+          <div role="status" ref={room}>
             <Alert
               status="warning"
               icon
               title={t('tenant.deleted.title')}
               description={t('tenant.deleted.text')}
               customActions={
-                <Button
-                  ref={button}
-                  size="small"
-                  isPending={isPending}
-                  onPress={restore}
-                >
+                <Button size="small" isPending={isPending} onPress={restore}>
                   {t('tenant.deleted.restore')}
                 </Button>
               }

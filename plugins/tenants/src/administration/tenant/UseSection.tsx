@@ -1,5 +1,5 @@
 import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
-import { Flex, NumberField, Text, TextField } from '@backstage/ui';
+import { NumberField, Text, TextField } from '@backstage/ui';
 import {
   ActionButton,
   Loaded,
@@ -12,7 +12,7 @@ import type {
   TenantUsage,
   UpdateTenant,
 } from 'backstage-plugin-tenants-common';
-import { useId, useState } from 'react';
+import { useState } from 'react';
 import { tenantsApiRef } from '../../api';
 import { tenantsTranslationRef } from '../../translation';
 import { Facts } from '../Facts';
@@ -35,12 +35,18 @@ export function UseSection(props: {
     () => tenantsApi.getTenantUsage(slug),
     [tenantsApi, slug, times],
   );
+  const [said, setSaid] = useState('');
+  const onEdited = () => {
+    setSaid(t('tenant.edit.done'));
+    onSaved();
+  };
   return (
     <Part
       level={3}
       isBoxed
       title={t('tenant.use.title')}
-      actions={row && <EditDialog row={row} onSaved={onSaved} />}
+      said={said}
+      actions={row && <EditDialog row={row} onSaved={onEdited} />}
     >
       <Loaded state={read} failed={t('tenant.use.failed')} height={160}>
         {usage => <Use usage={usage} />}
@@ -52,7 +58,8 @@ export function UseSection(props: {
 function Use({ usage }: { usage: TenantUsage }) {
   const { t } = useTranslationRef(tenantsTranslationRef);
   const numberOf = useNumber();
-  const { entity_ttl_days: days } = usage;
+  const { entity_ttl_days: days, max_entities: limit } = usage;
+  const entities = numberOf(usage.live_entities);
   const kept =
     days === null
       ? t('tenant.use.keptForever')
@@ -71,9 +78,14 @@ function Use({ usage }: { usage: TenantUsage }) {
   }
   return (
     <>
-      <Meter live={usage.live_entities} limit={usage.max_entities} />
       <Facts
         facts={[
+          [
+            t('tenant.use.entities'),
+            limit === null
+              ? t('tenant.use.unlimited', { entities })
+              : t('tenant.use.ofLimit', { entities, limit: numberOf(limit) }),
+          ],
           [
             t('tenant.use.kept'),
             `${numberOf(usage.deleted_entities)}, ${kept}`,
@@ -89,67 +101,10 @@ function Use({ usage }: { usage: TenantUsage }) {
           [t('tenant.use.created'), <Moment key="at" at={usage.created_at} />],
         ]}
       />
+      {limit !== null && usage.live_entities >= limit && (
+        <Text color="danger">{t('tenant.use.full')}</Text>
+      )}
     </>
-  );
-}
-
-/** How far the limit of entities is used up. */
-function Meter({ live, limit }: { live: number; limit: number | null }) {
-  const { t } = useTranslationRef(tenantsTranslationRef);
-  const numberOf = useNumber();
-  const id = useId();
-  const entities = numberOf(live);
-  const label = (
-    <Text id={id} variant="body-small" weight="bold">
-      {t('tenant.use.entities')}
-    </Text>
-  );
-  if (limit === null) {
-    return (
-      <Flex direction="column" gap="1">
-        {label}
-        <Text>{t('tenant.use.unlimited', { entities })}</Text>
-      </Flex>
-    );
-  }
-  const share = limit === 0 ? 1 : Math.min(1, live / limit);
-  const isFull = live >= limit;
-  const text = t('tenant.use.ofLimit', {
-    entities,
-    limit: numberOf(limit),
-  });
-  return (
-    <Flex direction="column" gap="1">
-      {label}
-      <Text>{text}</Text>
-      <div
-        role="meter"
-        aria-labelledby={id}
-        aria-valuemin={0}
-        aria-valuemax={Math.max(limit, live)}
-        aria-valuenow={live}
-        aria-valuetext={text}
-        style={{
-          height: 8,
-          borderRadius: 4,
-          border: '1px solid var(--bui-border-2)',
-          overflow: 'hidden',
-        }}
-      >
-        <div
-          style={{
-            width: `${share * 100}%`,
-            height: '100%',
-            // Where the system has its own colours, there are no fills.
-            forcedColorAdjust: 'none',
-            background: isFull
-              ? 'var(--bui-fg-negative)'
-              : 'var(--bui-accent-bg)',
-          }}
-        />
-      </div>
-      {isFull && <Text color="danger">{t('tenant.use.full')}</Text>}
-    </Flex>
   );
 }
 

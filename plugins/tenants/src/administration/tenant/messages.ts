@@ -8,7 +8,6 @@ export const tenantMessages = {
     activity: 'Activity',
   },
   slug: 'Slug',
-  open: 'Open this tenant',
   state: 'State',
   failed: 'The tenant could not be read',
   missing: {
@@ -106,6 +105,7 @@ export const tenantMessages = {
       failed: 'The engine has failed. It starts again within 5 minutes.',
       unknown: 'This backend runs no engines. Another one may.',
     },
+    entities: 'Entities in the catalog',
     lag: 'Behind by',
     lagNone: 'Up to date',
     lagSeconds_one: '{{count}} second',
@@ -126,7 +126,7 @@ export const tenantMessages = {
     text: 'It reads no sources until you resume it. Its entities stay available.',
     submit: 'Pause',
     failed: 'The engine was not paused',
-    done: 'The engine is paused.',
+    done: 'The engine was paused.',
   },
   resume: {
     open: 'Resume engine',
@@ -134,7 +134,7 @@ export const tenantMessages = {
     text: 'It first does what was due during the pause.',
     submit: 'Resume',
     failed: 'The engine was not resumed',
-    done: 'The engine is resumed.',
+    done: 'The engine was resumed.',
   },
   remove: {
     heading: 'Delete',
@@ -149,7 +149,7 @@ export const tenantMessages = {
     kept_other:
       'Its rows stay, so that it can be restored. After {{count}} days the tables of its engine are removed, and with them the locations that were registered; its entities stay.',
     keptForever: 'Its rows stay, so that it can be restored.',
-    typed: 'Type the name of the tenant, {{value}}',
+    typed: 'Type the slug of the tenant, {{value}}',
     submit: 'Delete',
     failed: 'The tenant was not deleted',
   },
@@ -159,6 +159,5 @@ export const tenantMessages = {
     since: 'Deleted',
     restore: 'Restore tenant',
     failed: 'The tenant was not restored',
-    done: 'The tenant is restored.',
   },
 } as const;

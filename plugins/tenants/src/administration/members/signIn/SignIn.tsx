@@ -11,7 +11,6 @@ import {
   ifThere,
   Loaded,
   Moment,
-  useLaterFocus,
   useRead,
 } from '@internal/pages';
 import type { TenantSignIn } from 'backstage-plugin-tenants-common';
@@ -34,7 +33,6 @@ export function SignIn({ slug }: { slug: string }) {
     [tenantsApi, slug],
   );
   const [announcement, setAnnouncement] = useState('');
-  const [heading, focusHeading] = useLaterFocus<HTMLHeadingElement>();
   const provider = read.value?.provider;
   const onChanged = (text: string) => {
     setAnnouncement(text);
@@ -42,7 +40,6 @@ export function SignIn({ slug }: { slug: string }) {
   };
   return (
     <Part
-      ref={heading}
       title={t('members.signIn.title')}
       explanation={t('members.signIn.explanation', { slug })}
       said={announcement}
@@ -84,8 +81,6 @@ export function SignIn({ slug }: { slug: string }) {
                     await ifThere(tenantsApi.removeSignIn(slug));
                     onChanged(t('members.signIn.remove.done'));
                   }}
-                  // It goes with the provider.
-                  onDone={focusHeading}
                 />
               )}
             </Flex>
