@@ -1,7 +1,7 @@
 import { ResponseError, toError } from '@backstage/errors';
 import { useTranslationRef } from '@backstage/frontend-plugin-api';
 import { Button, ButtonLink, Flex } from '@backstage/ui';
-import { useEffect } from 'react';
+import { type ReactNode, useEffect } from 'react';
 import { Alert } from './Alert';
 import { pagesTranslationRef } from './translation';
 import { useFocusPassedOn } from './useFocusPassedOn';
@@ -72,13 +72,15 @@ export function Failure(props: {
   error: unknown;
   /** What it means here, where that is known. */
   text?: string;
+  /** What else to do about it. */
+  action?: ReactNode;
   onRetry?: () => void;
   /** Whether it is tried again at the moment. The button for that keeps the focus meanwhile. */
   isRetrying?: boolean;
   /** Whether it is what the user has just done that failed: then it comes into sight. */
   isOfAction?: boolean;
 }) {
-  const { title, error, text, onRetry } = props;
+  const { title, error, text, action, onRetry } = props;
   const { isRetrying = false, isOfAction } = props;
   const { t } = useTranslationRef(pagesTranslationRef);
   const textOf = useFailureText();
@@ -111,6 +113,7 @@ export function Failure(props: {
               {t('failure.signIn')}
             </ButtonLink>
           )}
+          {action}
           {onRetry && (
             <Button
               size="small"

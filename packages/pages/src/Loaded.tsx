@@ -20,9 +20,7 @@ export function Loaded<TValue>(props: {
   return (
     <>
       <ReadFailure title={failed} state={state} />
-      {loading && value === undefined && !error && (
-        <Loading height={height} />
-      )}
+      {loading && value === undefined && !error && <Loading height={height} />}
       {value !== undefined && children(value)}
     </>
   );

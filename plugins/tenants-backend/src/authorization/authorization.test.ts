@@ -304,7 +304,7 @@ describe.each(databases.eachSupportedId().slice(-1))(
         for (const operations of Object.values(OF_TENANT_ADMINS)) {
           for (const [name, send] of Object.entries(operations)) {
             const { status, body } = await send(caller, slug);
-            found[name] = [status, body.error];
+            found[name] = [status, body?.error];
           }
         }
         return found;

@@ -96,7 +96,10 @@ export function createOperations(options: {
         },
         async error => {
           const meta = await metaOf();
-          return { error: auditedError(error, describe), ...(meta && { meta }) };
+          return {
+            error: auditedError(error, describe),
+            ...(meta && { meta }),
+          };
         },
       );
     },
@@ -105,7 +108,6 @@ export function createOperations(options: {
 
 /** Errors of authorization and the registry, which quote only the path. */
 const QUOTES_NOTHING = [
-  'AuthenticationError',
   'NotAllowedError',
   'NotFoundError',
   'ConflictError',
@@ -136,7 +138,9 @@ async function describeSafely(
   res: Response,
 ): Promise<JsonObject | undefined> {
   try {
-    return typeof describe === 'function' ? await describe(req, res) : undefined;
+    return typeof describe === 'function'
+      ? await describe(req, res)
+      : undefined;
   } catch {
     return undefined;
   }

@@ -41,7 +41,9 @@ export function createTenantFetchMiddleware(options: {
         if (given === copy || !(given instanceof Request)) {
           return next(input, init);
         }
-        const pluginId = /\/api\/([^/]+)/.exec(new URL(given.url).pathname)?.[1];
+        const pluginId = /\/api\/([^/]+)/.exec(
+          new URL(given.url).pathname,
+        )?.[1];
         if (pluginId && pageTenant.closedPlugins.includes(pluginId)) {
           return pluginId === 'user-settings'
             ? settingsOfBrowser(slug, given)

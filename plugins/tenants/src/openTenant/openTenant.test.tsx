@@ -225,7 +225,7 @@ describe('a page, before its tenant is known', () => {
     await render(<p>App</p>);
     expect(screen.queryByText('App')).not.toBeInTheDocument();
     expect(
-      screen.getByRole('status', { name: 'Opening the tenant' }),
+      screen.getByRole('status', { name: 'Loading…' }),
     ).toBeInTheDocument();
     await act(async () => answer(ACME));
     expect(screen.getByText('App')).toBeInTheDocument();

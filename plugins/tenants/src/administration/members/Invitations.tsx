@@ -71,9 +71,7 @@ export function Invitations({ slug }: { slug: string }) {
             {totalItems === 0 && (
               <EmptyState text={t('members.invitations.none')} />
             )}
-            {totalItems > 0 && (
-              <Table items={items} onRevoke={revoke} />
-            )}
+            {totalItems > 0 && <Table items={items} onRevoke={revoke} />}
             {totalItems > items.length && (
               <Text as="p" color="secondary">
                 {t('members.invitations.more', {

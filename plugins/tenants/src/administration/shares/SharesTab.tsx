@@ -62,10 +62,7 @@ export function SharesTab({ slug }: { slug: string }) {
         <Loaded state={read} failed={t('shares.failed')} height={160}>
           {({ shares, received }) => (
             <>
-              <Given
-                shares={shares}
-                onEnd={mayShare ? end : undefined}
-              />
+              <Given shares={shares} onEnd={mayShare ? end : undefined} />
               <Received received={received} />
             </>
           )}

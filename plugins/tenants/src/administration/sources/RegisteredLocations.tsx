@@ -56,9 +56,7 @@ export function RegisteredLocations(props: {
       isBoxed
       said={announcement}
     >
-      {loading && !value && !error && (
-        <Loading height={60} />
-      )}
+      {loading && !value && !error && <Loading height={60} />}
       {error && renderFailure(error)}
       {!error && value?.length === 0 && (
         <EmptyState text={t('sources.registered.none')} />

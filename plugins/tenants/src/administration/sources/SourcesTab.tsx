@@ -27,9 +27,7 @@ export function SourcesTab(props: {
     <Box pb="6">
       <Part title={t('sources.title')} explanation={t('sources.explanation')}>
         {state.value && renderSources(state.value)}
-        {!state.value && !state.error && (
-          <Loading />
-        )}
+        {!state.value && !state.error && <Loading />}
       </Part>
     </Box>
   );

@@ -4,12 +4,7 @@ import {
   useTranslationRef,
 } from '@backstage/frontend-plugin-api';
 import { Button, Text } from '@backstage/ui';
-import {
-  ActionButton,
-  Moment,
-  TextLink,
-  useNumber,
-} from '@internal/pages';
+import { ActionButton, Moment, TextLink, useNumber } from '@internal/pages';
 import { useState } from 'react';
 import { tenantsApiRef } from '../../api';
 import { DEFAULT_TENANT_SLUG } from '../../openTenant/tenantAddress';

@@ -138,7 +138,9 @@ describe('the page of a tenant', () => {
     expect(api.pauseEngine).toHaveBeenCalledWith('acme');
     expect(await valueOf('Paused by')).toHaveTextContent('user:default/guest');
     // Its button is gone.
-    await waitFor(() => expect(button('Resume engine')).toHaveFocus());
+    await waitFor(() =>
+      expect(button('Resume engine').parentElement).toHaveFocus(),
+    );
     expect(screen.getByText('The engine was paused.')).toBeVisible();
     const again = await open('Resume engine');
     api.getTenantStatus.mockResolvedValue(statusOf());

@@ -83,10 +83,7 @@ function isExpected({ status }: TenantState): boolean {
 
 const TABS = ['overview', 'members', 'sources', 'shares', 'activity'] as const;
 
-function ActiveTenant(props: {
-  tenant: VisibleTenant;
-  onChanged: () => void;
-}) {
+function ActiveTenant(props: { tenant: VisibleTenant; onChanged: () => void }) {
   const { tenant, onChanged } = props;
   const { slug, name } = tenant;
   const tenantsApi = useApi(tenantsApiRef);
