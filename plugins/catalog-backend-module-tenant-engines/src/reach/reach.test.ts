@@ -140,13 +140,22 @@ describe('what the reads of a tenant may reach', () => {
   });
 
   it('asks for answers as they are, where their bytes are counted', async () => {
-    const echo = await new TestServer((req, res) =>
-      res.end(req.headers['accept-encoding']),
-    ).listen();
-    const reach = new Reach({ isListed: () => true, maxBytes: 100 });
-    const answer = await reach.run(async () => (await fetch(echo.url)).text());
-    await echo.stop();
-    expect(answer).toBe('identity');
+    const echo = await new TestServer((req, res) => {
+      if (req.url === '/packed') {
+        res.setHeader('content-encoding', 'gzip');
+      }
+      res.end(req.headers['accept-encoding']);
+    }).listen();
+    const ask = (path: string) =>
+      new Reach({ isListed: () => true, maxBytes: 100 }).run(async () =>
+        (await fetch(`${echo.url}${path}`)).text(),
+      );
+    try {
+      await expect(ask('/')).resolves.toBe('identity');
+      await expect(ask('/packed')).rejects.toThrow('sent compressed (gzip)');
+    } finally {
+      await echo.stop();
+    }
   });
 
   it('begins nothing once its time is over, and ends its requests with it', async () => {
@@ -163,6 +172,13 @@ describe('what the reads of a tenant may reach', () => {
       await withDeadline('the end of the request', closed!);
       await expect(reach.run(ask)).rejects.toThrow('too late');
       expect(ask).toHaveBeenCalledTimes(1);
+      const later = new AbortController();
+      const hung = new Reach({
+        isListed: () => true,
+        signal: later.signal,
+      }).run(() => new Promise(() => undefined));
+      later.abort(new Error('too late'));
+      await expect(hung).rejects.toThrow('too late');
     } finally {
       await silent.stop();
     }
