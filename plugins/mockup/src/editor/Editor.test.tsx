@@ -1199,6 +1199,7 @@ describe('leaving with something unsaved', () => {
     fireEvent.change(screen.getByLabelText('The layout as JSON'), {
       target: { value: '[]' },
     });
+    expect(screen.getByText('Not saved yet.')).toBeVisible();
     await userEvent.click(screen.getByRole('link', { name: 'Versions' }));
     expect(await screen.findByRole('dialog')).toHaveTextContent(
       'This browser keeps no draft: it would be lost.',

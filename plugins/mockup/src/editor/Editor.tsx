@@ -300,8 +300,8 @@ export function Editor(props: {
         {!isReadOnly && (
           <SaveState
             saved={saved}
-            isChanged={isChanged}
-            isDrafted={isDrafted}
+            isChanged={isChanged || typedJson !== undefined}
+            isDrafted={typedJson === undefined ? isDrafted : undefined}
             isPending={saving.isPending}
             onSave={() => save()}
           />
