@@ -25,6 +25,15 @@ const LOADING = 'still loading';
 const NOT_KEPT = 'not kept';
 
 const useStyles = makeStyles(theme => ({
+  // A long name makes it wider than a phone.
+  popover: {
+    maxWidth: 'min(32rem, calc(100vw - 24px))',
+    '& [role=option]': {
+      height: 'auto',
+      minHeight: '2rem',
+      overflowWrap: 'anywhere',
+    },
+  },
   content: {
     display: 'flex',
     alignItems: 'center',
@@ -130,7 +139,7 @@ export function TenantMenu(props: {
         {content}
       </Button>
       <MenuAutocompleteListbox
-        className={POPOVER}
+        className={`${POPOVER} ${classes.popover}`}
         aria-label={t('openTenant.menu.list')}
         placeholder={t('openTenant.menu.find')}
         selectionMode="single"
