@@ -207,6 +207,9 @@ describe.each(databases.eachSupportedId())('purge on %s', id => {
         alter schema "tenant_${HEX}_user-settings" owner to purge_owner;
         alter table plugins.mockup_settings enable row level security;
         create view public.mine as select * from tenant_${HEX}.states;
+        create schema billing;
+        create table billing.bills (tenant uuid references tenancy.tenants);
+        insert into billing.bills values ('${TEAM}');
         alter function plugins.to_trash() security definer`);
     });
     const purgeAsLogin = () =>
@@ -231,15 +234,21 @@ describe.each(databases.eachSupportedId())('purge on %s', id => {
     ).resolves.toEqual([]);
 
     await obey(database, stderr);
-    const refused = await purgeAsLogin();
-    expect(refused).toMatchObject({
-      exitCode: 3,
-      stderr: expect.stringContaining('\n    drop view public.mine;'),
-    });
-    await expect(
-      query(name, 'select from tenancy.retired_slugs'),
-    ).resolves.toEqual([]);
-    await obey(database, refused.stderr);
+    for (const message of [
+      '\n    drop view public.mine;',
+      'SELECT on billing.bills; USAGE on the schema billing',
+      'Rows of yours refer to the tenant: billing.bills (1 row).',
+    ]) {
+      const refused = await purgeAsLogin();
+      expect(refused).toMatchObject({
+        exitCode: 3,
+        stderr: expect.stringContaining(message),
+      });
+      await expect(
+        query(name, 'select from tenancy.retired_slugs'),
+      ).resolves.toEqual([]);
+      await obey(database, refused.stderr);
+    }
     await expect(purgeAsLogin()).resolves.toMatchObject({ exitCode: 0 });
     await expect(leftOf(name, TEAM)).resolves.toEqual([]);
   });
@@ -305,18 +314,28 @@ describe.each(databases.eachSupportedId())('purge on %s', id => {
     await expect(leftOf(name, TEAM)).resolves.toEqual([]);
   });
 
-  it('names the table of others with rows of the tenant, and goes on without them', async () => {
+  it('is refused before it begins while rows of others refer to the tenant', async () => {
     const name = await clones.clone(template);
     await query(
       name,
       `create table public.bills (tenant uuid references tenancy.tenants);
-       insert into public.bills select tenant_id from tenancy.tenants`,
+       create table public.notes (of uuid, entity uuid,
+         foreign key (of, entity) references tenancy.entities (tenant_id, entity_id));
+       create table public.votes (mockup uuid references plugins.mockups);
+       insert into public.bills select tenant_id from tenancy.tenants;
+       insert into public.notes select tenant_id, entity_id from tenancy.entities where entity_name = 'part-1';
+       insert into public.votes select id from plugins.mockups`,
     );
     const others = await query(name, OTHERS);
     const { exitCode, stderr } = await run(name, 'my-team', '--yes');
-    expect(stderr).toMatch(/"bills"[^]*Delete the rows that refer to it/);
-    expect(exitCode).toBe(1);
-    await query(name, `delete from public.bills where tenant = '${TEAM}'`);
+    expect(stderr).toContain(
+      'Rows of yours refer to the tenant: public.bills (1 row), public.notes (1 row), public.votes (3 rows). Delete them, and run the command again.',
+    );
+    expect(exitCode).toBe(3);
+    await expect(
+      query(name, 'select from tenancy.retired_slugs'),
+    ).resolves.toEqual([]);
+    await query(name, stderr.match(/^ {4}delete .*;$/gm)!.join('\n'));
     await expect(run(name, 'my-team', '--yes')).resolves.toMatchObject({
       exitCode: 0,
     });

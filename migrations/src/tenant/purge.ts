@@ -24,6 +24,7 @@ import { documentsOf } from './documents';
 import { withPlaces } from './places';
 import type { Place, Portal } from './places';
 import { allowWrites } from './refusedWrites';
+import { refuseReferringRows } from './referringRows';
 import { refuseWithoutRightsOn } from './rights';
 import {
   mockupSections,
@@ -212,7 +213,7 @@ async function findSubject(
 
 /** Looks at all that refuses a part of the purge, before the first part is done. */
 async function refuseUnremovable(
-  { executor }: StepContext,
+  { executor, settings }: StepContext,
   places: Place[],
   { tenantId, slug }: Subject,
 ): Promise<void> {
@@ -223,6 +224,12 @@ async function refuseUnremovable(
   for (const place of places) {
     const schemas = await findTenantSchemas(place.executor, tenantId);
     await refuseDependentsOfSchemas(place.executor, schemas);
+    const mockups = await mockupSections(place.executor, true);
+    const registry =
+      place === places[0]
+        ? await registrySections(executor, settings.schema, true)
+        : [];
+    await refuseReferringRows(place, [...registry, ...mockups], tenantId);
   }
   const partitions = TENANT_TABLES.map(table => tenantPartition(table, slug));
   if (await relationExists(executor, partitions[0])) {
