@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import createLimit, { type Limit } from 'p-limit';
 
 /**
@@ -13,7 +14,8 @@ export class TurnsByKey {
     const turns = this.#limits.get(key) ?? createLimit(this.atATime);
     this.#limits.set(key, turns);
     try {
-      return await turns(work);
+      // p-limit starts it in the async context of the work that ended before it.
+      return await turns(AsyncLocalStorage.bind(work));
     } finally {
       if (turns.activeCount + turns.pendingCount === 0) {
         this.#limits.delete(key);
