@@ -111,8 +111,10 @@ spec: { type: service, owner: guests, lifecycle: production }
   };
 
   const isFound = async (name: string) => {
-    const { body } = await portal.get('acme', 'search/query?term=').expect(200);
-    return body.results.some(
+    const { body, status } = await portal.get('acme', 'search/query?term=');
+    // 503 to a request that meets the instance while it stops.
+    expect([200, 503]).toContain(status);
+    return body.results?.some(
       ({ document }: { document: { title: string } }) =>
         document.title === name,
     );
