@@ -333,8 +333,8 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
        create table other_portal.tenants (tenant_id uuid, tenant_slug text)`,
       );
       let refused = await runAsLogin();
-      expect(refused.stderr).toContain(
-        `In the database "${name}" the login "tenant_login" lacks SELECT on other_portal.tenants`,
+      expect(refused.stderr).toMatch(
+        /the login "tenant_login" lacks .*SELECT on other_portal\.tenants/,
       );
       let told = '';
       let times = 0;
