@@ -147,6 +147,17 @@ describe('a page at the hostname of a tenant, whose backend is at another host',
     });
   });
 
+  it.each([
+    [{ cors: { allowedHeaders: ['Authorization'] } }, 'lacks X-Tenant-Slug'],
+    [{ tenancy: { baseDomains: [] } }, 'tenancy.baseDomains is not set'],
+  ])(
+    'has a setting named at the start without which it could not name its tenant: %j',
+    async (options, warning) => {
+      const { logger } = await start(options);
+      expect(logger.warn.mock.calls.flat().join()).toContain(warning);
+    },
+  );
+
   it('is not stopped by the gate, where CORS leaves preflights to the plugin, whatever tenant it names', async () => {
     const { send } = await start({ cors: { preflightContinue: true } });
     const preflight = {

@@ -7,6 +7,7 @@ import {
   type DiscoveryService,
   type HttpAuthService,
   type LoggerService,
+  type RootConfigService,
 } from '@backstage/backend-plugin-api';
 import { metricsServiceRef } from '@backstage/backend-plugin-api/alpha';
 import {
@@ -110,6 +111,7 @@ export const gateSettingsServiceFactory = createServiceFactory({
     }
     // One error instead of one for each plugin.
     HostnameTenants.create({ config, baseDomains });
+    explainOrigins(config, baseDomains).forEach(line => logger.warn(line));
     return {
       administrators: readAdministrators(config),
       limitRate: limitRate(rateLimits, limits),
@@ -283,6 +285,36 @@ function carryByCookie(httpAuth: HttpAuthService, gate: PluginGate): void {
 function userOf(credentials: Credentials | undefined): string | undefined {
   const principal = credentials?.principal;
   return principal?.type === 'user' ? principal.userEntityRef : undefined;
+}
+
+/** Warnings about settings that prevent a frontend at another origin from naming its tenant. */
+function explainOrigins(
+  config: RootConfigService,
+  baseDomains: readonly string[],
+): string[] {
+  const lines = [];
+  const allowed = [config.getOptional('backend.cors.allowedHeaders') ?? '*']
+    .flat()
+    .flatMap(names =>
+      String(names)
+        .toLowerCase()
+        .split(/\s*,\s*/),
+    );
+  if (!allowed.includes('*') && !allowed.includes('x-tenant-slug')) {
+    lines.push(
+      'backend.cors.allowedHeaders lacks X-Tenant-Slug: browsers do not let a frontend on another origin name its tenant. Add it',
+    );
+  }
+  const [app, backend] = ['app.baseUrl', 'backend.baseUrl'].map(key => {
+    const url = config.getOptionalString(key);
+    return url && new URL(url).hostname;
+  });
+  if (baseDomains.length === 0 && app && backend && app !== backend) {
+    lines.push(
+      `tenancy.baseDomains is not set, and the frontend at ${app} calls another host: a page at a tenant's hostname that does not send X-Tenant-Slug shows the catalog of the tenant 'default'. Set it`,
+    );
+  }
+  return lines;
 }
 
 /**
