@@ -29,7 +29,6 @@ import { type ResolvedConfig, resolveReferences } from './references';
 import { checkPatterns } from './patterns';
 import { checkTenantKeys, fillIn, mergeConfigs } from './pluginConfig';
 import { parseTenantConfig } from './tenantConfig';
-import { TurnsByKey } from '../work/TurnsByKey';
 import { areApart, type KnownPlugin } from '../plugins/known/KnownPlugin';
 
 /** Two sample tenants, to check at the start that the places of any two tenants are separate. */
@@ -52,7 +51,6 @@ export class EngineConfigs {
   readonly #hostsOfModules: AllowedHosts;
   readonly #env: NodeJS.ProcessEnv;
   readonly #secrets = new WeakMap<Config, readonly string[]>();
-  readonly #inTurn = new TurnsByKey();
   readonly #loadSchemas: () => Promise<PackageSchema[]>;
   #schemas?: Promise<ModuleSchemas>;
 
@@ -324,9 +322,7 @@ export class EngineConfigs {
     );
     this.#hosts.check(resolved);
     checkPatterns(resolved.data);
-    await this.#inTurn.run(tenant.tenantSlug, () =>
-      checkIntervals(resolved.data, this.operator.minIntervalMs),
-    );
+    checkIntervals(resolved.data, this.operator.minIntervalMs);
     checkOwnCredentials(resolved.data);
     return resolved;
   }
