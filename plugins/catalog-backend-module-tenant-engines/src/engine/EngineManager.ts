@@ -20,8 +20,8 @@ import { type EngineEntry, EngineSleep, type SleepTiming } from './EngineSleep';
 import type { PluginServices } from './services';
 import { type EngineFeature, quiet, TenantEngine } from './TenantEngine';
 import { CoalescedRefresh } from '../work/CoalescedRefresh';
-import { type ReadOldest, SleepingEngines } from '../work/SleepingEngines';
 import type { EnginePool } from '../work/EnginePool';
+import { openEngineDatabase } from '../work/openEngineDatabase';
 import type { TenantLeases } from '../leases/ProcessLeases';
 import type { WakeTimes } from '../leases/WakeTimes';
 import type {
@@ -69,7 +69,11 @@ interface EngineManagerOptions {
     'open' | 'close' | 'refresh' | 'isBusy' | 'onClosed'
   >;
   pool: EnginePool;
-  readOldest: ReadOldest;
+  /**
+   * Since when the oldest item of each engine is due, if one is. It neither waits for an engine
+   * whose tables are locked nor for one without tables.
+   */
+  readOldest: (tenantIds: string[]) => Promise<Map<string, Date | null>>;
   /** Has the logs leave out secrets. */
   redact: (secrets: readonly string[]) => void;
   registry: TenantEngineChanges;
@@ -98,7 +102,6 @@ export class EngineManager {
   readonly #entries = new Map<string, EngineEntry>();
   readonly #refresh: CoalescedRefresh;
   readonly #sleep: EngineSleep;
-  readonly #sleeping: SleepingEngines;
   readonly #queue = new StartQueue(STARTS);
   readonly #parser: SourceParser;
   readonly #reads: ReadsUnderWay;
@@ -115,7 +118,6 @@ export class EngineManager {
 
   private constructor(options: EngineManagerOptions) {
     this.#options = options;
-    this.#sleeping = new SleepingEngines(options.pool, options.readOldest);
     this.#parser = new SourceParser(options.configs.operator.bounds);
     this.#reads = new ReadsUnderWay({
       pool: options.pool,
@@ -138,7 +140,6 @@ export class EngineManager {
       ...options,
       entries: this.#entries,
       keepRunning: options.configs.operator.keepRunning,
-      running: this.#sleeping,
       timing: this.#timing,
       wake: tenantId => this.wake(tenantId),
     });
@@ -181,7 +182,7 @@ export class EngineManager {
     if (entry && this.#options.leases.isHeld(tenantId)) {
       this.#run(entry);
     }
-    this.#sleeping.wake(tenantId);
+    entry?.hibernation?.wake();
   }
 
   /** The engines whose background work this process does. */
@@ -348,9 +349,21 @@ export class EngineManager {
     const now = performance.now();
     if (!registry.isListening || now - this.#sweptAt >= this.#timing.sweepMs) {
       this.#sweptAt = now;
-      await this.#sleeping.wakeDue();
+      await this.#wakeMissed();
       await this.#restartForSecrets();
     }
+  }
+
+  /**
+   * Wakes the engines that missed work: after changes by hand, and after changes by other
+   * processes without a notification.
+   */
+  async #wakeMissed(): Promise<void> {
+    const sleeping = [...this.#entries]
+      .filter(([, { hibernation }]) => hibernation?.isAsleep)
+      .map(([tenantId]) => tenantId);
+    const oldest = await this.#options.readOldest(sleeping);
+    oldest.forEach((since, tenantId) => since && this.wake(tenantId));
   }
 
   /** Starts engines again whose files of secrets have changed. */
@@ -413,8 +426,8 @@ export class EngineManager {
     logger: LoggerService,
     signal: AbortSignal,
   ): Promise<TenantEngine> {
-    const { configs, events, features, members, redact, services } =
-      this.#options;
+    const { configs, events, features, members, pool } = this.#options;
+    const { redact, services } = this.#options;
     const work = this.#options.works.of(tenant);
     const record = await this.#recordOf(tenant);
     const config = await configs.configOf(tenant, record.catalogConfig);
@@ -429,7 +442,7 @@ export class EngineManager {
     // Throws for integrations of app-config that are not valid: before anything is opened.
     const ofConfig = configs.features(tenant);
     const memberEntities = members.open(tenant, { work, logger });
-    const database = this.#sleeping.open({
+    const database = openEngineDatabase(pool, {
       tenantId: tenant.tenantId,
       work,
       onIdle: () => {
@@ -438,6 +451,9 @@ export class EngineManager {
         members.refresh(tenant.tenantId);
       },
     });
+    if (entry) {
+      entry.hibernation = database.hibernation;
+    }
     try {
       const engine = await TenantEngine.start({
         tenant,
@@ -447,6 +463,10 @@ export class EngineManager {
           close: () => {
             members.close(tenant.tenantId, memberEntities);
             database.close();
+            // Another engine of the tenant may have started meanwhile.
+            if (entry?.hibernation === database.hibernation) {
+              entry.hibernation = undefined;
+            }
           },
         },
         events,

@@ -4,7 +4,7 @@ import type { TenantLeases } from '../leases/ProcessLeases';
 import type { WakeTimes } from '../leases/WakeTimes';
 import type { MembersOfTenants } from '../members/MembersOfTenants';
 import { CoalescedRefresh } from '../work/CoalescedRefresh';
-import type { SleepingEngines } from '../work/SleepingEngines';
+import type { Hibernation } from '../work/Hibernation';
 import type { WorkByTenant } from '../work/WorkByTenant';
 import { describeFailure } from './failures';
 import type { SupervisedEngine } from './SupervisedEngine';
@@ -33,6 +33,8 @@ export interface EngineEntry {
   isPaused?: boolean;
   /** `undefined` while it sleeps, and in a process without the lease that had no request. */
   supervised?: SupervisedEngine;
+  /** Of the engine, while it runs here. */
+  hibernation?: Hibernation;
   /** Of an engine whose background work this process does; `undefined` until it is known. */
   sleep?: 'asleep' | 'awake';
   /** By the clock of `performance`, as far as this process knows. */
@@ -51,8 +53,6 @@ interface EngineSleepOptions {
   leases: TenantLeases;
   logger: LoggerService;
   members: Pick<MembersOfTenants, 'isBusy'>;
-  /** When items of engines that run are due. */
-  running: Pick<SleepingEngines, 'of'>;
   timing: SleepTiming;
   /**
    * Has the engine of a tenant look for work, and starts it for that, if this process has its
@@ -167,16 +167,16 @@ export class EngineSleep {
     );
   }
 
-  #dueInMs({ tenant, slackMs }: EngineEntry): number {
-    const { running, timing } = this.#options;
-    return running.of(tenant.tenantId)?.dueInMs(timing.quietMs, slackMs) ?? 0;
+  #dueInMs({ hibernation, slackMs }: EngineEntry): number {
+    const { quietMs } = this.#options.timing;
+    return hibernation?.dueInMs(quietMs, slackMs) ?? 0;
   }
 
   async #sleep(entry: EngineEntry): Promise<void> {
-    const { entries, leases, running, wakes } = this.#options;
+    const { entries, leases, wakes } = this.#options;
     const { fingerprint, lastRequestAt, supervised, tenant } = entry;
     const { tenantId } = tenant;
-    const activity = running.of(tenantId)?.activity;
+    const activity = entry.hibernation?.activity;
     // Spread, so that the engines do not all look at the same time.
     const longestMs = LONGEST_SLEEP_MS * (1 - Math.random() / 2);
     const ms = Math.min(this.#dueInMs(entry), longestMs);
@@ -188,7 +188,7 @@ export class EngineSleep {
       entry.supervised === supervised &&
       entry.fingerprint === fingerprint &&
       entry.lastRequestAt === lastRequestAt &&
-      running.of(tenantId)?.activity === activity &&
+      entry.hibernation?.activity === activity &&
       leases.isHeld(tenantId)
     ) {
       entry.supervised = undefined;

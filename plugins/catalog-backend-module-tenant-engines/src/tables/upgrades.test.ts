@@ -18,7 +18,7 @@ import { READS_TABLE } from '../sources/ReadsUnderWay';
 import { EngineStatusStore } from '../status/EngineStatusStore';
 import { BackgroundWork } from '../work/BackgroundWork';
 import { EnginePool } from '../work/EnginePool';
-import { SleepingEngines } from '../work/SleepingEngines';
+import { openEngineDatabase } from '../work/openEngineDatabase';
 import { inventory } from './__testUtils__/inventory';
 import { migrationsFolder } from './__testUtils__/migrationsFolder';
 import { EngineTables } from './EngineTables';
@@ -293,16 +293,14 @@ describe.each(databases.eachSupportedId())(
       });
       const ids = [upgraded, other].map(({ tenantId }) => tenantId);
       const engines = new EnginePool({ connection, max: 4, logger });
-      const sleeping = new SleepingEngines(engines, each =>
-        status.readDue(each),
-      );
       const opened = ids.map(tenantId => {
         const work = new BackgroundWork({
           tenantSlug: 'one',
           holdsLease: () => true,
         });
         work.open();
-        return sleeping.open({ tenantId, work, onIdle: () => undefined });
+        const onIdle = () => undefined;
+        return openEngineDatabase(engines, { tenantId, work, onIdle });
       });
       /** As the plugin looks for work. */
       const poll = () =>
@@ -320,7 +318,7 @@ describe.each(databases.eachSupportedId())(
       expect((await poll()).flat()).toEqual([]);
       const polls = poll();
       await waitUntil('the engines to sleep', () =>
-        ids.every(each => sleeping.of(each)!.dueInMs(0) !== undefined),
+        opened.every(({ hibernation }) => hibernation.dueInMs(0) !== undefined),
       );
       const upgrade = tables.upgrade(upgraded.tenantId);
       try {
@@ -329,9 +327,9 @@ describe.each(databases.eachSupportedId())(
           `update ${engineSchemaOf(other.tenantId)}.refresh_state
               set next_update_at = now()`,
         );
-        const before = sleeping.of(other.tenantId)!.activity;
-        await withDeadline('the look', sleeping.wakeDue());
-        expect(sleeping.of(other.tenantId)!.activity).toBeGreaterThan(before);
+        await expect(
+          withDeadline('the look', status.readDue(ids)),
+        ).resolves.toEqual(new Map([[other.tenantId, expect.any(Date)]]));
         const reports = await withDeadline(
           'the reports',
           Promise.all(ids.map(each => status.report(each))),
