@@ -1,3 +1,4 @@
+import { mockCredentials, mockServices } from '@backstage/backend-test-utils';
 import type { Entity } from '@backstage/catalog-model';
 import {
   catalogConditions,
@@ -19,10 +20,13 @@ import {
   DEFAULT_TENANT_ID,
   type TenantRole,
 } from 'backstage-plugin-catalog-tenancy-node';
+import type { Request } from 'express';
+import { LRUCache } from 'lru-cache';
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { startPeopleBackend } from './__testUtils__/startPeopleBackend';
 import { TenantPolicy } from './__testUtils__/tenantPolicy';
+import { Ownership } from './Ownership';
 
 const databases = createTestDatabases({ versions: 'newest' });
 
@@ -124,6 +128,36 @@ const CELLS: Array<
   ['default', 'bert', [TEAM], ['berts', 'teams'], []],
   ['default', 'carl', [], [], []],
 ];
+
+it('keeps the groups of a user by a hash of the token, and no token', async () => {
+  const keeps = jest.spyOn(LRUCache.prototype, 'set');
+  const ownership = new Ownership({ logger: mockServices.logger.mock() });
+  const getUserInfo = jest.fn(async () => ({
+    userEntityRef: ref('anna'),
+    ownershipEntityRefs: [TEAM],
+  }));
+  const ask = (token: string) =>
+    ownership.refsOf(
+      { headers: { authorization: `Bearer ${token}` } } as Request,
+      mockCredentials.user(ref('anna')),
+      { getUserInfo },
+    );
+  const obo = { obo: 'of-a-plugin' };
+  const payload = Buffer.from(JSON.stringify(obo)).toString('base64url');
+  for (const token of [
+    'of-anna',
+    'of-anna',
+    `a.${payload}.c`,
+    `d.${payload}`,
+  ]) {
+    await expect(ask(token)).resolves.toEqual([TEAM]);
+  }
+  // One for each user token, although each call of a plugin has a token of its own.
+  expect(getUserInfo).toHaveBeenCalledTimes(2);
+  const keys = keeps.mock.calls.map(([key]) => String(key));
+  expect(keys).toHaveLength(2);
+  expect(keys.join()).not.toMatch(/of-anna|of-a-plugin/);
+});
 
 describe.each(databases.eachSupportedId())(
   'what is whose in which tenant on %s',

@@ -397,6 +397,23 @@ describe.each(newest.eachSupportedId())('the pool of engines on %s', id => {
       expect(await isOpen(pid)).toBe(false);
     });
 
+    it.each<[string, Partial<SessionLimits>]>([
+      ['has worked in as many schemas as it may', { schemas: 2 }],
+      ['has been open for as long as it may', { ageMs: 0 }],
+    ])('that %s', async (_, limits) => {
+      const { acme, globex } = open(1, limits);
+      const pid = await pidOf(acme);
+      await noteOf(globex);
+      expect(await pidOf(acme)).not.toBe(pid);
+    });
+
+    it('that nobody uses', async () => {
+      const { acme, pool } = open(1, { idleMs: 10 });
+      const pid = await pidOf(acme);
+      await waitUntil('the end', () => pool.stats().sessions === 0);
+      expect(await isOpen(pid)).toBe(false);
+    });
+
     it('that PostgreSQL has ended, without a failure where it was idle', async () => {
       const { acme, pool } = open(1);
       const pid = await pidOf(acme);
