@@ -68,195 +68,171 @@ const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
 /** A token of the kind that names no groups, as Backstage's auth plugin makes them. */
 const slimToken = (ref: string) => userToken(ref, { ent: undefined });
 
-/** How a caller calls a plugin. */
-type Call = (pluginId: string) => Promise<{
-  path?: string;
-  headers: Record<string, string>;
-}>;
-
-/** The callers that docs/integrators/gate.md lists. */
-const CALLERS: Array<{
+interface Caller {
   name: string;
-  call: Call;
+  /** Sends this to a plugin. */
+  call: (pluginId: string) => Promise<{
+    path?: string;
+    headers: Record<string, string>;
+  }>;
   /** Of the tenants that there are. */
   enters: string[];
-  /** Whether the request has no header `Authorization`. */
+  /** Whether Backstage finds no credentials in the header `Authorization`. */
   bare?: boolean;
-}> = [
-  {
-    name: 'a user who is a member',
-    call: async () => ({ headers: bearer(userToken('user:default/jane')) }),
-    enters: ['default', 'acme'],
-  },
-  {
-    name: 'a user who is no member',
-    call: async () => ({ headers: bearer(slimToken('user:default/outsider')) }),
-    enters: ['default'],
-  },
-  {
-    name: 'a user whom no sign-in of the auth plugin knows',
-    call: async () => ({ headers: bearer(slimToken('user:default/unknown')) }),
-    enters: ['default'],
-  },
-  {
-    name: 'a plugin on behalf of a member',
-    call: async pluginId => ({
-      headers: bearer(await onBehalfOf('user:default/jane', pluginId)),
-    }),
-    enters: ['default', 'acme'],
-  },
-  {
-    name: 'a plugin on behalf of a member through a group',
-    call: async pluginId => ({
-      headers: bearer(await onBehalfOf('user:default/in-group', pluginId)),
-    }),
-    enters: ['default', 'acme'],
-  },
-  {
-    name: 'a plugin on behalf of a user who is no member',
-    call: async pluginId => ({
-      headers: bearer(await onBehalfOf('user:default/outsider', pluginId)),
-    }),
-    enters: ['default'],
-  },
-  {
-    name: 'a guest who is a member',
-    call: async () => ({
-      headers: bearer(userToken('user:development/guest')),
-    }),
-    enters: ['default', 'acme'],
-  },
-  {
-    name: 'a member through a group',
-    call: async () => ({ headers: bearer(slimToken('user:default/in-group')) }),
-    enters: ['default', 'acme'],
-  },
-  {
-    name: 'a member through a nested group that the sign-in names',
-    call: async () => ({
-      headers: bearer(
-        userToken('user:default/nested', {
-          ent: ['group:default/children', 'group:default/parents'],
-        }),
+}
+
+const MEMBER = ['default', 'acme'];
+const STRANGER = ['default'];
+const ADMIN = ['default', 'acme', 'globex'];
+
+/** A caller with a token for the plugin that it calls. */
+const withToken = (
+  name: string,
+  enters: string[],
+  token: (pluginId: string) => string | Promise<string>,
+): Caller => ({
+  name,
+  enters,
+  call: async pluginId => ({ headers: bearer(await token(pluginId)) }),
+});
+
+const withCookie = (name: string, enters: string[], ref: string): Caller => ({
+  name,
+  enters,
+  bare: true,
+  call: async () => ({
+    path: PATHS.cookie,
+    headers: { cookie: `backstage-auth=${limitedToken(ref)}` },
+  }),
+});
+
+/** At a route that asks for no credentials. */
+const atOpenRoute = (
+  name: string,
+  enters: string[],
+  token?: () => string,
+): Caller => ({
+  name,
+  enters,
+  bare: true,
+  call: async () => ({
+    path: PATHS.open,
+    headers: token ? bearer(token()) : {},
+  }),
+});
+
+/** The callers that docs/integrators/gate.md lists. */
+const CALLERS: Caller[] = [
+  withToken('a user who is a member', MEMBER, () =>
+    userToken('user:default/jane'),
+  ),
+  withToken('a user who is no member', STRANGER, () =>
+    slimToken('user:default/outsider'),
+  ),
+  withToken('a user whom no sign-in of the auth plugin knows', STRANGER, () =>
+    slimToken('user:default/unknown'),
+  ),
+  withToken('a plugin on behalf of a member', MEMBER, pluginId =>
+    onBehalfOf('user:default/jane', pluginId),
+  ),
+  withToken(
+    'a plugin on behalf of a member through a group',
+    MEMBER,
+    pluginId => onBehalfOf('user:default/in-group', pluginId),
+  ),
+  withToken(
+    'a plugin on behalf of a user who is no member',
+    STRANGER,
+    pluginId => onBehalfOf('user:default/outsider', pluginId),
+  ),
+  withToken('a guest who is a member', MEMBER, () =>
+    userToken('user:development/guest'),
+  ),
+  withToken('a member through a group', MEMBER, () =>
+    slimToken('user:default/in-group'),
+  ),
+  withToken(
+    'a member through a nested group that the sign-in names',
+    MEMBER,
+    () =>
+      userToken('user:default/nested', {
+        ent: ['group:default/children', 'group:default/parents'],
+      }),
+  ),
+  withToken(
+    'a user in a group below a member that the sign-in does not name',
+    STRANGER,
+    () => userToken('user:default/nested', { ent: ['group:default/children'] }),
+  ),
+  withToken(
+    "a user whom the tenant's own catalog has in a group that is a member",
+    STRANGER,
+    () => userToken('user:default/intruder'),
+  ),
+  withToken(
+    'a user whose sign-in claims the subject of a service',
+    STRANGER,
+    () => userToken('user:default/claims', { ent: ['ci'] }),
+  ),
+  withToken('a user in tenancy.admins', ADMIN, () =>
+    slimToken('user:default/root'),
+  ),
+  withToken('a plugin in its own name', STRANGER, pluginId =>
+    ownToken(pluginId),
+  ),
+  withToken(
+    'an external service with a static token that is a member',
+    MEMBER,
+    () => MEMBER_TOKEN,
+  ),
+  withToken(
+    'an external service with a static token that is no member',
+    STRANGER,
+    () => STRANGER_TOKEN,
+  ),
+  withToken(
+    'an external service whose subject is the name of a member',
+    STRANGER,
+    () => IMPOSTOR_TOKEN,
+  ),
+  withToken(
+    'an external service with a static token in tenancy.admins',
+    ADMIN,
+    () => ADMIN_TOKEN,
+  ),
+  withToken('an external service by JWKS that is a member', MEMBER, () =>
+    issuerToken('ci'),
+  ),
+  withToken('an external service by JWKS that is no member', STRANGER, () =>
+    issuerToken('user:default/jane'),
+  ),
+  withToken("a tenant's token", ['acme'], () => sign({ tenantSlug: 'acme' })),
+  withCookie('the cookie of a member', MEMBER, 'user:default/jane'),
+  withCookie(
+    'the cookie of a user who is no member',
+    STRANGER,
+    'user:default/outsider',
+  ),
+  atOpenRoute(
+    'a request without credentials to a route that asks for none',
+    STRANGER,
+  ),
+  atOpenRoute(
+    'a forged call of a plugin for acme, to a route that asks for no credentials',
+    STRANGER,
+    () =>
+      sign(
+        { obo: 'tenant:acme;' },
+        { header: { alg: 'HS256', typ: 'vnd.backstage.plugin' } },
       ),
-    }),
-    enters: ['default', 'acme'],
-  },
+  ),
   {
-    name: 'a user in a group below a member that the sign-in does not name',
-    call: async () => ({
-      headers: bearer(
-        userToken('user:default/nested', { ent: ['group:default/children'] }),
-      ),
-    }),
-    enters: ['default'],
-  },
-  {
-    name: "a user whom the tenant's own catalog has in a group that is a member",
-    call: async () => ({ headers: bearer(userToken('user:default/intruder')) }),
-    enters: ['default'],
-  },
-  {
-    name: 'a user whose sign-in claims the subject of a service',
-    call: async () => ({
-      headers: bearer(userToken('user:default/claims', { ent: ['ci'] })),
-    }),
-    enters: ['default'],
-  },
-  {
-    name: 'a user in tenancy.admins',
-    call: async () => ({ headers: bearer(slimToken('user:default/root')) }),
-    enters: ['default', 'acme', 'globex'],
-  },
-  {
-    name: 'a plugin in its own name',
-    call: async pluginId => ({ headers: bearer(await ownToken(pluginId)) }),
-    enters: ['default'],
-  },
-  {
-    name: 'an external service with a static token that is a member',
-    call: async () => ({ headers: bearer(MEMBER_TOKEN) }),
-    enters: ['default', 'acme'],
-  },
-  {
-    name: 'an external service with a static token that is no member',
-    call: async () => ({ headers: bearer(STRANGER_TOKEN) }),
-    enters: ['default'],
-  },
-  {
-    name: 'an external service whose subject is the name of a member',
-    call: async () => ({ headers: bearer(IMPOSTOR_TOKEN) }),
-    enters: ['default'],
-  },
-  {
-    name: 'an external service with a static token in tenancy.admins',
-    call: async () => ({ headers: bearer(ADMIN_TOKEN) }),
-    enters: ['default', 'acme', 'globex'],
-  },
-  {
-    name: 'an external service by JWKS that is a member',
-    call: async () => ({ headers: bearer(issuerToken('ci')) }),
-    enters: ['default', 'acme'],
-  },
-  {
-    name: 'an external service by JWKS that is no member',
-    call: async () => ({ headers: bearer(issuerToken('user:default/jane')) }),
-    enters: ['default'],
-  },
-  {
-    name: "a tenant's token",
-    call: async () => ({ headers: bearer(sign({ tenantSlug: 'acme' })) }),
-    enters: ['acme'],
-  },
-  {
-    name: 'the cookie of a member',
-    call: async () => ({
-      path: PATHS.cookie,
-      headers: {
-        cookie: `backstage-auth=${limitedToken('user:default/jane')}`,
-      },
-    }),
-    enters: ['default', 'acme'],
-    bare: true,
-  },
-  {
-    name: 'the cookie of a user who is no member',
-    call: async () => ({
-      path: PATHS.cookie,
-      headers: {
-        cookie: `backstage-auth=${limitedToken('user:default/outsider')}`,
-      },
-    }),
-    enters: ['default'],
-    bare: true,
-  },
-  {
-    name: 'a request without credentials to a route that asks for none',
-    call: async () => ({ path: PATHS.open, headers: {} }),
-    enters: ['default'],
-    bare: true,
-  },
-  {
-    name: 'a forged call of a plugin for acme, to a route that asks for no credentials',
-    call: async () => ({
-      path: PATHS.open,
-      headers: bearer(
-        sign(
-          { obo: 'tenant:acme;' },
-          { header: { alg: 'HS256', typ: 'vnd.backstage.plugin' } },
-        ),
-      ),
-    }),
-    enters: ['default'],
-    bare: true,
-  },
-  {
-    name: 'a member at a route that asks for no credentials',
-    call: async () => ({
-      path: PATHS.open,
-      headers: bearer(userToken('user:default/jane')),
-    }),
-    enters: ['default', 'acme'],
+    ...atOpenRoute(
+      'a member at a route that asks for no credentials',
+      MEMBER,
+      () => userToken('user:default/jane'),
+    ),
+    bare: false,
   },
 ];
 
@@ -323,7 +299,7 @@ describe.each(databases.eachSupportedId())('who may enter, on %s', id => {
   const send = (
     pluginId: string,
     slug: string,
-    call: Awaited<ReturnType<Call>>,
+    call: Awaited<ReturnType<Caller['call']>>,
   ) =>
     sendTo(
       backend.server.port(),
