@@ -60,7 +60,7 @@ describe('Postgres', () => {
   it('protects kept data against power failures, and its password', async () => {
     const postgres = await Postgres.start({ dataDirectory: folder() });
     expect(await query(postgres, 'show fsync')).toEqual(['on']);
-    const { mode } = statSync(join(folder(), 'password'));
+    const { mode } = statSync(join(folder(), 'data', 'password'));
     expect((mode % 0o1000).toString(8)).toBe('600');
     await postgres.stop();
   });

@@ -1,8 +1,10 @@
 import { ChildProcess } from 'child_process';
 import { once } from 'events';
+import { rm } from 'fs/promises';
 import { resolve } from 'path';
+import { setTimeout as delay } from 'timers/promises';
 import { binariesOf } from './binaries';
-import { forkSupervisor, reclaim, requestServer } from './supervisorProcess';
+import { forkSupervisor, requestServer } from './supervisorProcess';
 import { PostgresConnection, PostgresOptions } from './types';
 
 /**
@@ -34,7 +36,7 @@ export class Postgres {
     const { version = 18, port, dataDirectory, settings = {} } = options;
     const binaries = binariesOf(version);
     const supervisor = forkSupervisor(options.temporaryFolder);
-    const exited = once(supervisor, 'exit');
+    const exited = once(supervisor, 'exit').then(() => supervisor.exitCode);
     const ready = await requestServer(supervisor, {
       version,
       binaries,
@@ -45,24 +47,28 @@ export class Postgres {
     // From now on the server alone is no reason for this process to stay.
     supervisor.unref();
     supervisor.channel?.unref();
-    return new Postgres(supervisor, exited, ready);
+    const cleaned = exited.then(async code => {
+      // A supervisor that ended in good order has cleaned up.
+      if (code !== 0) {
+        await stop(ready.pid);
+        if (!dataDirectory) {
+          await rm(ready.dataDirectory, { recursive: true, force: true });
+        }
+      }
+    });
+    return new Postgres(supervisor, cleaned, ready);
   }
 
   private constructor(
     supervisor: ChildProcess,
-    supervisorExited: Promise<unknown>,
+    exited: Promise<void>,
     server: Pick<Postgres, 'connection' | 'dataDirectory' | 'pid'>,
   ) {
     this.#supervisor = supervisor;
+    this.exited = exited;
     this.connection = server.connection;
     this.dataDirectory = server.dataDirectory;
     this.pid = server.pid;
-    this.exited = supervisorExited.then(async () => {
-      // One that ended in good order has cleaned up.
-      if (supervisor.exitCode !== 0) {
-        await reclaim(server.dataDirectory);
-      }
-    });
   }
 
   /** A `postgresql://` URL with the password. */
@@ -78,5 +84,21 @@ export class Postgres {
       this.#supervisor.disconnect();
     }
     await this.exited;
+  }
+}
+
+// A container without an init process keeps the number of a process that has ended.
+const PATIENCE_MS = 5_000;
+
+/** Stops a server whose supervisor was killed, where the kernel did not. */
+async function stop(pid: number): Promise<void> {
+  const deadline = Date.now() + PATIENCE_MS;
+  try {
+    while (Date.now() < deadline) {
+      process.kill(pid, 'SIGINT');
+      await delay(20);
+    }
+  } catch {
+    // There is no such process any more.
   }
 }

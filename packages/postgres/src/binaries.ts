@@ -27,7 +27,6 @@ export function binariesOf(version: PostgresVersion): string {
   if (!binaries) {
     const available = availableVersions().join(', ') || 'none';
     throw new PostgresStartError(
-      'VERSION_UNAVAILABLE',
       `PostgreSQL ${version} is not installed for ${process.platform}-${process.arch} (available: ${available})`,
     );
   }

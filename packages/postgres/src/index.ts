@@ -6,7 +6,6 @@
 
 export { availableVersions } from './binaries';
 export { PostgresStartError } from './errors';
-export type { FailureCode } from './errors';
 export { freePort } from './freePort';
 export { findPgBouncer, PgBouncer } from './PgBouncer';
 export type { PgBouncerOptions, PgBouncerTarget } from './PgBouncer';

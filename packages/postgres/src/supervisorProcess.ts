@@ -1,6 +1,6 @@
-import { ChildProcess, fork, spawn } from 'child_process';
+import { ChildProcess, fork } from 'child_process';
 import { once } from 'events';
-import { FailureCode, PostgresStartError } from './errors';
+import { PostgresStartError } from './errors';
 import { PostgresConnection, PostgresVersion } from './types';
 
 const SUPERVISOR = require.resolve('../supervisor/supervisor.cjs');
@@ -23,7 +23,7 @@ export type SupervisorReply =
       pid: number;
       dataDirectory: string;
     }
-  | { type: 'failed'; code: FailureCode; message: string };
+  | { type: 'failed'; message: string };
 
 /** Forks a supervisor, in a session of its own so that Ctrl-C does not reach it. */
 export function forkSupervisor(temporaryFolder?: string): ChildProcess {
@@ -52,7 +52,7 @@ export async function requestServer(
     const message = `The process that runs PostgreSQL ended with ${
       signal ?? code
     }`;
-    return { type: 'failed', code: 'FAILED', message };
+    return { type: 'failed', message };
   });
   const replied = once(supervisor, 'message').then(
     ([message]) => message as SupervisorReply,
@@ -60,18 +60,7 @@ export async function requestServer(
   supervisor.send(request);
   const reply = await Promise.race([replied, died]);
   if (reply.type === 'failed') {
-    throw new PostgresStartError(reply.code, reply.message);
+    throw new PostgresStartError(reply.message);
   }
   return reply;
-}
-
-/** Does what a supervisor that was killed can't do any more. */
-export async function reclaim(dataDirectory: string): Promise<void> {
-  const child = spawn(
-    process.execPath,
-    [SUPERVISOR, 'reclaim', dataDirectory],
-    // It finishes its work even when this process ends now.
-    { detached: true, stdio: 'ignore' },
-  );
-  await once(child, 'exit');
 }

@@ -18,23 +18,8 @@ const fs = require('node:fs');
  * @property {import('node:child_process').SpawnOptions} options
  */
 
-/**
- * A failure that the caller of `Postgres.start` can resolve. The supervisor sends its code
- * and message to the parent process, where they become a PostgresStartError.
- */
-class Failure extends Error {
-  /**
-   * @param {import('../src/errors').FailureCode} code
-   * @param {string} message
-   */
-  constructor(code, message) {
-    super(message);
-    this.code = code;
-  }
-}
-
 // The parent-death signal: the kernel ends the server when the supervisor is killed with
-// SIGKILL. Without it, the supervisor's parent or the next start does.
+// SIGKILL. Without it, the supervisor's parent does.
 const DIE_WITH_SUPERVISOR = ['--pdeathsig', 'INT'];
 
 // Of root's capabilities, keeps that to enter every folder and read every file. A clone made
@@ -104,8 +89,7 @@ function chooseLauncher({ uid, gid }, postgres) {
   const advice = IS_ROOT
     ? '; install setpriv (util-linux), or keep the clone where every user may enter'
     : '';
-  throw new Failure(
-    'CANNOT_RUN',
+  throw new Error(
     `PostgreSQL can't be run as the user with id ${uid}: ${reason}${advice}`,
   );
 }
@@ -140,4 +124,4 @@ function commandOf({ prefix, options }, program, args) {
   };
 }
 
-module.exports = { Failure, chooseLauncher, launch, serverUserOf };
+module.exports = { chooseLauncher, launch, serverUserOf };

@@ -2,7 +2,6 @@ import { ChildProcess, execFileSync, spawn } from 'child_process';
 import { once } from 'events';
 import { existsSync, readFileSync } from 'fs';
 import { createInterface } from 'readline';
-import { isRunning } from '../../supervisor/processes.cjs';
 import { waitUntil } from '../testUtils';
 
 /** Runs `startServer.ts` in a process of its own. */
@@ -59,6 +58,14 @@ export async function untilGone(server: {
   const { dataDirectory, pid } = server;
   await waitUntil(
     'the server and its folder to disappear',
-    () => !isRunning(pid, dataDirectory) && !existsSync(dataDirectory),
+    () => !isRunning(pid) && !existsSync(dataDirectory),
   );
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
 }
