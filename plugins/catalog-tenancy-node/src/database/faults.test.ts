@@ -75,6 +75,8 @@ describe.each(databases.eachSupportedId())('A connection to %s', id => {
         await transaction.query(insertRows(transaction, [entityRow('a')]));
         throw new Error('changed my mind');
       }),
+    'a read': () =>
+      tenants.query(ours, ({ knex }) => knex('entities').select('entity_ref')),
     'a failing statement': () =>
       tenants.transaction(ours, async transaction => {
         await transaction.query(transaction.knex.raw('select 1 / 0'));
@@ -126,6 +128,17 @@ describe.each(databases.eachSupportedId())('A connection to %s', id => {
         expect(seen).toBeGreaterThan(5);
       },
     );
+
+    it('says of a read nothing about a change', async () => {
+      await cutEverywhere(operations['a read'], at, async outcome =>
+        expect(outcome).toMatchObject({
+          reason: {
+            name: 'ServiceUnavailableError',
+            message: 'The connection to the database was lost',
+          },
+        }),
+      );
+    });
 
     it.each(['a transaction that is rolled back', 'a failing statement'])(
       'leaves nothing of %s',

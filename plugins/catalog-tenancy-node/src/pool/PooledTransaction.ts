@@ -10,6 +10,7 @@ import {
   enterOnNodes,
   hasWritten,
   isContextChange,
+  isRead,
   leaveAndCommit,
   type SessionContext,
   type Statement,
@@ -65,6 +66,7 @@ export class PooledTransaction {
   #failure: Error | undefined;
   #isOver = false;
   #isCommitting = false;
+  #onlyReads = true;
   #isCancelled = false;
   #inDoubt = false;
 
@@ -152,6 +154,7 @@ export class PooledTransaction {
   async #query(statement: Knex.QueryBuilder | Knex.Raw): Promise<object[]> {
     this.#throwIfFailed();
     const compiled = compileStatement(statement);
+    this.#onlyReads &&= isRead(compiled);
     await this.#enter();
     this.#throwIfFailed();
     const sent = this.#send([compiled]);
@@ -206,6 +209,7 @@ export class PooledTransaction {
     signal?: AbortSignal,
   ): Promise<Committed> {
     this.#isCommitting = true;
+    this.#onlyReads &&= statements.every(isRead);
     const sent = this.#send([
       ...statements,
       leaveAndCommit(this.#options.context),
@@ -289,6 +293,7 @@ export class PooledTransaction {
           phase,
           lost,
           outcomeUnknown: lost && this.#isCommitting && !refused,
+          onlyReads: this.#onlyReads,
         });
   }
 

@@ -14,6 +14,7 @@ function callerError(error: Partial<DatabaseError> & { message: string }) {
       phase: 'commit',
       lost: false,
       outcomeUnknown: false,
+      onlyReads: false,
     },
     { schema: 'tenancy', logger: mockLogger() },
   ) as DatabaseStatementError;

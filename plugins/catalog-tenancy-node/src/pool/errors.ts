@@ -207,6 +207,8 @@ export interface Failure {
   lost: boolean;
   /** The connection was lost while PostgreSQL may have committed. */
   outcomeUnknown: boolean;
+  /** No statement of the caller was one that writes. */
+  onlyReads: boolean;
 }
 
 /**
@@ -214,12 +216,12 @@ export interface Failure {
  * PostgreSQL's message is logged.
  */
 export function toCallerError(
-  { error, phase, lost, outcomeUnknown }: Failure,
+  { error, phase, lost, outcomeUnknown, onlyReads }: Failure,
   { schema, logger }: { schema: string; logger: LoggerService },
 ): Error {
   if (outcomeUnknown || (lost && !(error instanceof DatabaseError))) {
     logger.warn(`The connection to the database was lost: ${error.message}`);
-    return lostConnection(outcomeUnknown);
+    return lostConnection({ outcomeUnknown, onlyReads });
   }
   if (error instanceof DatabaseError && error.constraint === TENANT_MOVES) {
     return new TenantReadOnlyError(error.detail ?? '');
@@ -264,7 +266,7 @@ export function toCallerError(
     );
   }
   if (sqlState === 'XX000' && LOST_AT_COMMIT.test(error.message)) {
-    return lostConnection(phase === 'commit');
+    return lostConnection({ outcomeUnknown: phase === 'commit', onlyReads });
   }
   if (sqlState === 'XX000' && MOVED.test(error.message)) {
     return new DatabaseUnavailableError(
@@ -283,11 +285,15 @@ export function toCallerError(
   );
 }
 
-function lostConnection(outcomeUnknown: boolean): DatabaseUnavailableError {
+function lostConnection({
+  outcomeUnknown,
+  onlyReads,
+}: Pick<Failure, 'outcomeUnknown' | 'onlyReads'>): DatabaseUnavailableError {
+  const change = outcomeUnknown
+    ? ' before it answered: a change may or may not have been made'
+    : ', and nothing was changed';
   return new DatabaseUnavailableError(
-    outcomeUnknown
-      ? 'The connection to the database was lost before it answered: a change may or may not have been made'
-      : 'The connection to the database was lost, and nothing was changed',
+    `The connection to the database was lost${onlyReads ? '' : change}`,
     { outcomeUnknown },
   );
 }

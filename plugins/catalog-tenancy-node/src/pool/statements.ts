@@ -269,6 +269,14 @@ export function leaveAndCommit({ tenantId, role }: SessionContext): Statement {
   };
 }
 
+const READS = /^\s*(select|with)\b/i;
+const CHANGES = /\b(insert|update|delete|merge)\b/i;
+
+/** Whether a statement reads, by its words: a function that it calls may write all the same. */
+export function isRead({ text }: Statement): boolean {
+  return READS.test(text) && !CHANGES.test(text);
+}
+
 /** @param left - the first result of {@link leaveAndCommit} */
 export function hasWritten(left: QueryResult): boolean {
   return left.rows[0].wrote;
