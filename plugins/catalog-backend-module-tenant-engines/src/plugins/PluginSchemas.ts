@@ -88,7 +88,7 @@ export class PluginSchemas {
       await session.withLockRetries(
         `Preparing the schema "${name}"`,
         wait,
-        () => unlockMigrations(session, name),
+        () => unlockMigrations(session, name, wait),
       );
       const instance = await start();
       try {

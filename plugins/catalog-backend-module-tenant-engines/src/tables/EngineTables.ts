@@ -349,7 +349,7 @@ export class EngineTables {
         return;
       }
       await session.useSchema(schema);
-      await unlockMigrations(session, schema);
+      await unlockMigrations(session, schema, { patienceMs });
       const knex = session.knex({ warn: message => logger.warn(message) });
       await withOwnCatalogs(session, () => knex.migrate.latest({ directory }));
     });

@@ -2,6 +2,7 @@ import { engineSchemaOf } from 'backstage-catalog-tenancy-migrations';
 import {
   createTestDatabases,
   waitUntil,
+  withClient,
   withDeadline,
 } from '@internal/postgres/testUtils';
 import { randomUUID } from 'node:crypto';
@@ -119,6 +120,33 @@ describe.each(databases.eachSupportedId())(
           database.tables().protectDefaultCatalog({ schema: 'stock' }),
         ),
       );
+      expect(await searchIndexes(database, 'stock')).toEqual(EXPECTED);
+    });
+
+    it('go on from the mark of a process that was killed, and wait for a stock one at work', async () => {
+      const database = await create();
+      await database.migrateStock('stock', { before: SEARCH_INDICES });
+      const marked = () =>
+        database.query('select is_locked from stock.knex_migrations_lock');
+      await database.query(
+        'update stock.knex_migrations_lock set is_locked = 1 returning 1',
+      );
+      await withClient(database.login, async other => {
+        await other.query(
+          'begin; alter table stock.final_entities add column late int',
+        );
+        await expect(
+          database
+            .tables({ patienceMs: 1 })
+            .protectDefaultCatalog({ schema: 'stock' }),
+        ).rejects.toThrow(
+          /^Process \d+ of the server .* has changed the tables in the schema "stock"/,
+        );
+        expect(await marked()).toEqual([{ is_locked: 1 }]);
+        await other.query('rollback');
+      });
+      await database.tables().protectDefaultCatalog({ schema: 'stock' });
+      expect(await marked()).toEqual([{ is_locked: 0 }]);
       expect(await searchIndexes(database, 'stock')).toEqual(EXPECTED);
     });
 

@@ -1,9 +1,10 @@
 import type { Knex } from 'knex';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { escapeIdentifier } from 'pg';
 import { EngineTablesError, isLockFailure } from './TablesSession';
-import type { TablesSession } from './TablesSession';
+import type { TablesSession, WaitOptions } from './TablesSession';
 
 // Upstream's own migrations, in a schema that stands beside others with the same tables.
 
@@ -67,14 +68,38 @@ export function refuseNewer(
   }
 }
 
+// A session that migrates holds a lock for a change of the catalog on a table, or that of the row
+// in which Knex records a migration. Of other logins only some see the kind of a session.
+const MIGRATING = `
+  select l.pid, coalesce(nullif(min(a.application_name), ''), 'no application_name') as name
+    from pg_catalog.pg_locks l
+    join pg_catalog.pg_class c on c.oid = l.relation
+    join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+    join pg_catalog.pg_stat_activity a on a.pid = l.pid
+   where n.nspname = $1 and l.pid <> pg_backend_pid() and a.datname = current_database()
+     and a.usesysid is not null and coalesce(a.backend_type, 'client backend') = 'client backend'
+     and (l.mode in ('ShareUpdateExclusiveLock', 'ShareLock', 'ShareRowExclusiveLock', 'AccessExclusiveLock')
+       or l.mode = 'RowExclusiveLock' and c.relname like '%migrations')
+   group by l.pid order by l.pid limit 1`;
+
+const LOOK_MS = 250;
+
+/** Between two migrations of a process, one look may find no lock. */
+const LOOKS = 2;
+
 /**
  * Knex marks a running migration in a row. A process that was killed leaves the mark, and each
- * later start would fail. No other process migrates while this one holds the advisory lock. The
- * row lock of the update lasts for the statement.
+ * later start would fail. No process of this product migrates while this one holds the advisory
+ * lock, which a stock one does not know: one that is at work is waited for.
+ *
+ * The row lock of the update lasts for the statement.
+ *
+ * @throws {@link EngineTablesError} where another process still migrates when the patience is over
  */
 export async function unlockMigrations(
   session: TablesSession,
   schema: string,
+  wait: WaitOptions,
 ): Promise<void> {
   const tables = await session.query<{ name: string }>(
     `select c.relname as name
@@ -86,10 +111,38 @@ export async function unlockMigrations(
     [schema],
   );
   for (const { name } of tables) {
-    await session.query(
-      `update ${escapeIdentifier(schema)}.${escapeIdentifier(name)}
-          set is_locked = 0 where is_locked = 1`,
+    const table = `${escapeIdentifier(schema)}.${escapeIdentifier(name)}`;
+    const marked = `${table} where is_locked = 1`;
+    if ((await session.query(`select from ${marked}`)).length > 0) {
+      await whileOthersMigrate(session, schema, wait);
+      await session.query(
+        `update ${table} set is_locked = 0 where is_locked = 1`,
+      );
+    }
+  }
+}
+
+async function whileOthersMigrate(
+  session: TablesSession,
+  schema: string,
+  { patienceMs, signal }: WaitOptions,
+): Promise<void> {
+  const end = performance.now() + patienceMs;
+  for (let looks = 0; looks < LOOKS; ) {
+    const [other] = await session.query<{ pid: number; name: string }>(
+      MIGRATING,
+      [schema],
     );
+    looks = other ? 0 : looks + 1;
+    if (other && performance.now() >= end) {
+      throw new EngineTablesError(
+        `Process ${other.pid} of the server (${other.name}) has changed the tables in the schema ` +
+          `"${schema}" for more than ${Math.ceil(
+            patienceMs / 1000,
+          )} s. Wait for it to end, or stop it`,
+      );
+    }
+    await delay(LOOK_MS, undefined, { signal });
   }
 }
 
