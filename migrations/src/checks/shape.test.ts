@@ -34,9 +34,6 @@ const ACCEPTED: Record<string, string> = {
     grant all on entities to catalog_report with grant option;
     revoke truncate on entities from catalog_report;
     grant insert (type), update (weight) on relations to catalog_report`,
-  'another tablespace': `
-    alter table all in tablespace pg_default set tablespace elsewhere;
-    alter index all in tablespace pg_default set tablespace elsewhere`,
 };
 
 interface Refusal {
@@ -172,12 +169,6 @@ const REFUSED: Record<string, Refusal> = {
     given: 'create table notes (entity_id uuid references entities)',
     named: 'constraint notes_entity_id_fkey on table notes',
   },
-  'a table and an index in other tablespaces': {
-    check: 'tablespaces',
-    given: `alter table relations set tablespace elsewhere;
-      alter index entities_pkey set tablespace elsewhere`,
-    named: 'entities_pkey (entities), relations (relations)',
-  },
   'a trigger': {
     check: 'triggers',
     given: `create function noop() returns trigger language plpgsql as 'begin return null; end';
@@ -251,17 +242,6 @@ describe.each(databases.eachSupportedId())('a catalog on %s', id => {
     createCatalogDatabase(databases, id, { entities: 20 }),
   );
 
-  beforeEach(async () => {
-    const { client } = database;
-    await client.query('set allow_in_place_tablespaces = on');
-    const { rows } = await client.query(
-      `select from pg_tablespace where spcname = 'elsewhere'`,
-    );
-    if (rows.length === 0) {
-      await client.query(`create tablespace elsewhere location ''`);
-    }
-  });
-
   const run = async (sql: string) => {
     for (const statement of sql.split(/;\n/)) {
       await database.client.query(statement);
@@ -281,20 +261,11 @@ describe.each(databases.eachSupportedId())('a catalog on %s', id => {
                     (select jsonb_agg(to_jsonb(whole) - 'tenant_id' order by entity_ref) from entities whole) as entities`,
           )
         ).rows;
-      const tablespaces = async () =>
-        (
-          await client.query(
-            `select distinct reltablespace from pg_class
-              where relnamespace = 'tenancy'::regnamespace and relkind in ('r', 'p', 'i', 'I')`,
-          )
-        ).rows;
       const before = [await catalogSnapshot(client), await contents()];
-      const where = await tablespaces();
       expect(findings(await preflight(database), 'failure')).toEqual([]);
       await runPhases(database, 5);
       const { checks } = await database.migrate(verify, { mode: 'read' });
       expect(checks.flatMap(({ problems }) => problems)).toEqual([]);
-      await expect(tablespaces()).resolves.toEqual(where);
       await expect(contents()).resolves.toEqual(before[1]);
       await database.migrate(migration => rollback(migration, 0));
       expect([await catalogSnapshot(client), await contents()]).toEqual(before);

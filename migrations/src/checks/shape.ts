@@ -206,34 +206,6 @@ const constraints: Rule = {
      order by 1`,
 };
 
-/** Sessions of commands create tables and indexes in the tablespace of entities. */
-const tablespaces: Rule = {
-  name: 'tablespaces',
-  level: 'failure',
-  message:
-    'The new tables and indexes go to the tablespace of entities, unlike these',
-  advice: 'A table that is moved blocks its readers and writers meanwhile.',
-  sql: `, home as (
-    select t.*, c.reltablespace <> 0 as is_other
-      from ours o join pg_class c on c.oid = o.oid
-      join pg_database d on d.datname = current_database()
-      join pg_tablespace t on t.oid = coalesce(nullif(c.reltablespace, 0), d.dattablespace)
-     where o.name = 'entities' and o.kind = 'r')
-    select format('%s (%s)', x.relname, o.name) as name,
-           case x.relkind when 'r' then format('alter table %s set tablespace %I', o.sql, h.spcname)
-             else format('reindex (tablespace %I) index concurrently %I.%I', h.spcname, $1, x.relname) end as fix
-      from home h cross join ours o
-      join pg_class x on x.oid = o.oid or x.oid in (select indexrelid from pg_index where indrelid = o.oid)
-     where case when h.is_other then x.reltablespace <> h.oid else x.reltablespace <> 0 end
-     union all
-    select format('no CREATE of %s on %s', r.rolname, h.spcname),
-           format('grant create on tablespace %I to %I', h.spcname, r.rolname)
-      from home h join pg_roles r on r.rolname in (current_user, '${ADMIN_ROLE}')
-     where h.is_other and not has_tablespace_privilege(r.oid, h.oid, 'create')
-       and not (select rolsuper from pg_roles where rolname = session_user)
-     order by 1`,
-};
-
 const triggers: Rule = {
   name: 'triggers',
   level: 'failure',
@@ -350,7 +322,6 @@ export const SHAPE_RULES: readonly Rule[] = [
   keys,
   indexes,
   constraints,
-  tablespaces,
   triggers,
   rowSecurity,
   dependents,

@@ -1,6 +1,6 @@
 import { Client, DatabaseError } from 'pg';
 import type { ClientConfig } from 'pg';
-import { escapeIdentifier, escapeLiteral } from '../sql';
+import { escapeIdentifier } from '../sql';
 import {
   CancelledError,
   ConnectionLostError,
@@ -42,6 +42,8 @@ const SETTINGS: Readonly<Record<string, string>> = {
   timezone: 'UTC',
   check_function_bodies: 'on',
   default_table_access_method: 'heap',
+  // PostgreSQL creates no partitioned table where it names the tablespace of the database.
+  default_tablespace: '',
   // Compiling takes longer than most statements run.
   jit: 'off',
   client_min_messages: 'warning',
@@ -57,18 +59,6 @@ const HIDDEN_TABLES = `select c.relname as name from pg_class c
       select oid from pg_roles where rolname = '${ADMIN_ROLE}')
     and ${hidesRows('c')}
   order by 1`;
-
-// New tables and indexes go where `entities` is, and without it where the login creates its own.
-// PostgreSQL creates no partitioned table where this names the tablespace of the database.
-const tablespace = (schema: string) => `
-select pg_catalog.set_config('default_tablespace', coalesce(nullif(
-         case when c.oid is null then pg_catalog.current_setting('default_tablespace') else t.spcname end,
-         own.spcname), ''), false)
-  from pg_catalog.pg_database d join pg_catalog.pg_tablespace own on own.oid = d.dattablespace
-  left join pg_catalog.pg_namespace n on n.nspname = ${escapeLiteral(schema)}
-  left join pg_catalog.pg_class c on c.relnamespace = n.oid and c.relname = 'entities'
-  left join pg_catalog.pg_tablespace t on t.oid = c.reltablespace
- where d.datname = pg_catalog.current_database()`;
 
 // What a command reports as done survives a crash of the server. Levels above `off` stay.
 const DURABLE = `select pg_catalog.set_config('synchronous_commit', 'on', false)
@@ -152,7 +142,6 @@ export class MigrationSession {
   static settings(schema: string): string {
     return [
       sessionSettings(SETTINGS, CONDITIONAL),
-      tablespace(schema),
       DURABLE,
       KEEP_STARTING_ROLE,
       // This schema alone: a missing name must not resolve to a table of Backstage's own
