@@ -61,6 +61,9 @@ describe('nothing is left', () => {
   });
 });
 
+// Of several that start at once, one finds the lock file empty, or gone when it looks into it.
+const IN_USE = /^PostgreSQL did not start in .*lock file "postmaster.pid"/;
+
 describe('a folder that was given', () => {
   const folder = temporaryFolder();
 
@@ -94,9 +97,6 @@ describe('a folder that was given', () => {
     await withDeadline('the server to exit', once(byHand, 'exit'));
   });
 });
-
-// Of several that start at once, one finds the lock file empty, or gone when it looks into it.
-const IN_USE = /^PostgreSQL did not start in .*lock file "postmaster.pid"/;
 
 /** Starts several at once in a folder, of which all but one are refused. */
 async function expectOneToStart(dataDirectory: string): Promise<Postgres> {
