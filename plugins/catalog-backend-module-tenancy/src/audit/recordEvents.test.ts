@@ -131,6 +131,7 @@ describe('recordEvents', () => {
     expect(begun).toEqual([
       {
         tenantSlug: 'acme',
+        tenantId: 'id of acme',
         plugin: 'catalog',
         event: 'do-it',
         severity: 'medium',

@@ -7,6 +7,7 @@ import {
   type AuditConfig,
   auditedTenantOf,
   type BegunAuditEvent,
+  DEFAULT_TENANT_ID,
   DEFAULT_TENANT_SLUG,
   isTenantSlug,
   setAuditRecord,
@@ -21,6 +22,8 @@ import type { Credentials } from '../gate/Admission';
 type EventOptions = Parameters<AuditorService['createEvent']>[0];
 
 const SEVERITIES = ['low', 'medium', 'high', 'critical'];
+
+type TenantOfEvent = Pick<BegunAuditEvent, 'tenantSlug' | 'tenantId'>;
 
 /** The plugin whose events concern the tenant in `meta.slug` instead of the request's tenant. */
 const REGISTRY = 'tenants';
@@ -56,16 +59,16 @@ export function recordEvents(
     if (!isRecorded(options, plugin)) {
       return event;
     }
-    const begin = async (tenantSlug: string) =>
-      plugin.trail.begin(await describe(tenantSlug, options, plugin));
-    const slug = slugOf(options, plugin);
-    let record = slug ? await begin(slug) : undefined;
+    const begin = async (tenant: TenantOfEvent) =>
+      plugin.trail.begin(await describe(tenant, options, plugin));
+    const known = tenantFor(options, plugin);
+    let record = known && (await begin(known));
     const recorded: AuditorServiceEvent = {
       success: async params => {
         // The slug of a created tenant may be known only now.
-        const late = slugIn(params?.meta);
-        if (!record && plugin.pluginId === REGISTRY && late) {
-          record = await begin(late);
+        if (!record && plugin.pluginId === REGISTRY) {
+          const late = tenantIn(params?.meta);
+          record = late && (await begin(late));
         }
         await Promise.all([
           event.success(params),
@@ -86,7 +89,7 @@ export function recordEvents(
         end: async ended => record?.end(ended),
         storeWith: metaOf =>
           storeLate(metaOf, async tenantSlug => {
-            record = await begin(tenantSlug);
+            record = await begin({ tenantSlug });
             return record;
           }),
       });
@@ -132,39 +135,39 @@ function isRecorded(
 }
 
 /** The tenant of an event, as far as it is known when the operation begins. */
-function slugOf(
+function tenantFor(
   options: EventOptions,
   { pluginId, isShared }: RecordedPlugin,
-): string | undefined {
+): TenantOfEvent | undefined {
   if (pluginId === REGISTRY) {
-    return slugIn(options.meta);
+    return tenantIn(options.meta);
   }
   const named = auditedTenantOf(options);
-  if (named) {
-    return named.tenantSlug;
-  }
-  if (isShared) {
-    return undefined;
+  if (named || isShared) {
+    return named;
   }
   // The backend's own instance of a plugin belongs to the default tenant.
   return options.request
-    ? tenantOf(options.request).tenantSlug
-    : DEFAULT_TENANT_SLUG;
+    ? tenantOf(options.request)
+    : { tenantSlug: DEFAULT_TENANT_SLUG, tenantId: DEFAULT_TENANT_ID };
 }
 
-function slugIn(meta: EventOptions['meta']): string | undefined {
+function tenantIn(meta: EventOptions['meta']): TenantOfEvent | undefined {
   const slug = meta?.slug;
-  return typeof slug === 'string' && isTenantSlug(slug) ? slug : undefined;
+  return typeof slug === 'string' && isTenantSlug(slug)
+    ? { tenantSlug: slug }
+    : undefined;
 }
 
 async function describe(
-  tenantSlug: string,
+  { tenantSlug, tenantId }: TenantOfEvent,
   { eventId, meta = {}, request, severityLevel = 'low' }: EventOptions,
   { credentialsOf, pluginId }: RecordedPlugin,
 ): Promise<BegunAuditEvent> {
   const credentials = request && (await credentialsOf(request));
   return {
     tenantSlug,
+    tenantId,
     plugin: pluginId,
     event: eventId,
     severity: severityLevel,

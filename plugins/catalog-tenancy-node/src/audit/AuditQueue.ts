@@ -93,13 +93,11 @@ export class AuditQueue<TEntry extends Entry> {
   /**
    * Removes an entry that the caller stores itself.
    *
-   * @returns whether it was queued, is in the batch that is being written, or was written before
+   * @returns false while it is being written
    */
-  take(id: string): 'queued' | 'in batch' | 'written' {
-    if (this.#written.some(({ entry }) => entry.event_id === id)) {
-      return 'in batch';
-    }
-    return this.#pending.delete(id) ? 'queued' : 'written';
+  take(id: string): boolean {
+    this.#pending.delete(id);
+    return this.#written.every(({ entry }) => entry.event_id !== id);
   }
 
   /**

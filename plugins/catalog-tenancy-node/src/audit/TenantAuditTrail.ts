@@ -17,6 +17,8 @@ export interface BegunAuditEvent
   > {
   /** The slug of the tenant in which the operation runs. */
   tenantSlug: string;
+  /** Its id if it is known, which saves a look-up by slug. */
+  tenantId?: string;
   /** The header `User-Agent` of the request, if there is one. */
   userAgent: string | null;
   /** The method of the request. */

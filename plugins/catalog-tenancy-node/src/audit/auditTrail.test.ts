@@ -1,6 +1,6 @@
 import { TestServer } from '@internal/catalog-testing/TestServer';
 import { createTestDatabases, waitUntil } from '@internal/postgres/testUtils';
-import { createHmac } from 'node:crypto';
+import { createHmac, randomUUID } from 'node:crypto';
 import { mockAuditor, mockLogger } from '../__testUtils__/serviceMocks';
 import {
   createTenancyDatabase,
@@ -32,9 +32,10 @@ const event = (more: Partial<BegunAuditEvent> = {}): BegunAuditEvent => ({
 
 describe.each(databases.eachSupportedId())('audit trails on %s', id => {
   let database: TenancyDatabase;
+  let tenantId: string;
   beforeAll(async () => {
     database = await createTenancyDatabase(databases, id);
-    await database.createTenant('acme');
+    tenantId = await database.createTenant('acme');
     await database.createTenant('globex');
   });
   afterAll(() => database?.close());
@@ -57,7 +58,7 @@ describe.each(databases.eachSupportedId())('audit trails on %s', id => {
 
   it('tell who did what from where, and with what outcome, to the tenant alone', async () => {
     const trail = open();
-    const { end } = await trail.begin(event());
+    const { end } = await trail.begin(event({ tenantId }));
     await end({
       outcome: 'failed',
       error: Object.assign(new Error('no such thing'), {
@@ -66,7 +67,13 @@ describe.each(databases.eachSupportedId())('audit trails on %s', id => {
       meta: { changes: { tenant_name: 'A' } },
     });
     await record(trail, { tenantSlug: 'globex' });
-    await record(trail, { tenantSlug: 'nobody' });
+    await Promise.all([
+      record(trail, { tenantSlug: 'nobody' }),
+      record(trail, { tenantSlug: 'globex', tenantId: randomUUID() }),
+    ]);
+    await expect(trail.list('globex')).resolves.toMatchObject({
+      items: [{ event: 'update-tenant' }],
+    });
     await expect(trail.list('acme')).resolves.toEqual({
       items: [
         {
@@ -107,12 +114,9 @@ describe.each(databases.eachSupportedId())('audit trails on %s', id => {
     } finally {
       await change('enable');
     }
-    const { rows } = await database.client.query(
-      `select tenant_id from tenants where tenant_slug = 'acme'`,
-    );
     await expect(
       database.pool.query(knex => knex('tenant_audit').select('event'), {
-        tenantId: rows[0].tenant_id,
+        tenantId,
       }),
     ).resolves.toEqual([{ event: 'update-tenant' }]);
   });
