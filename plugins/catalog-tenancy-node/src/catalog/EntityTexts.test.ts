@@ -45,7 +45,7 @@ describe('the kept texts of entities', () => {
         query: async (...args) => {
           const rows = await catalog.database.query(...args);
           sent.push(
-            rows.filter(row => (row as EntityTextRow).json !== null).length,
+            rows.filter(row => (row as EntityTextRow).content !== null).length,
           );
           return rows as never;
         },
@@ -64,8 +64,10 @@ describe('the kept texts of entities', () => {
       const expected = structuredClone(first);
       first[0]!.metadata.title = 'changed by a caller';
       const second = await store.getEntitiesByRefs(tenantId, REFS);
-      expect(sent).toEqual([12, 0]);
+      const alone = await store.getEntitiesByRefs(tenantId, REFS.slice(0, 1));
+      expect(sent).toEqual([12, 0, 0]);
       expect(second).toEqual(expected);
+      expect(alone).toEqual(expected.slice(0, 1));
     });
 
     // The hash of all of them is the same, as if a program did not write it.
@@ -218,7 +220,7 @@ describe('the kept texts of entities', () => {
     const keep = (ref: string) =>
       texts.textOf(
         't',
-        { entity_ref: ref, version: ref, json: 'x'.repeat(20_000) },
+        { entity_ref: ref, content: `${'x'.repeat(20_000)}\n${ref}` },
         new Map(),
       );
     ['a', 'b', 'c'].forEach(keep);
@@ -226,11 +228,10 @@ describe('the kept texts of entities', () => {
     expect(texts.of('u', ['b']).size).toBe(0);
   });
 
-  it('are never of another version', () => {
+  it('are none of which the database was not told', () => {
     const texts = new EntityTexts();
-    const kept = new Map([['a', { version: '1', json: '{}' }]]);
     expect(() =>
-      texts.textOf('t', { entity_ref: 'a', version: '2', json: null }, kept),
+      texts.textOf('t', { entity_ref: 'a', content: null }, new Map()),
     ).toThrow('The database returned no text of an entity');
   });
 });

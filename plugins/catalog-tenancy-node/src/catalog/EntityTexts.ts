@@ -3,13 +3,14 @@ import { LRUCache } from 'lru-cache';
 /** A row of {@link selectEntitiesByRefs}. */
 export interface EntityTextRow {
   entity_ref: string;
-  /** Names the content of the row: see {@link VERSION}. */
-  version: string;
-  /** Null if the version was given as known. */
-  json: string | null;
+  /** The text, a line break and the version; null if the version was given as known. */
+  content: string | null;
 }
 
-type KeptText = Pick<EntityTextRow, 'version'> & { json: string };
+interface KeptText {
+  version: string;
+  json: string;
+}
 
 /**
  * SQL that names the content of a row `e` of `entities`, in one tenant.
@@ -19,7 +20,7 @@ type KeptText = Pick<EntityTextRow, 'version'> & { json: string };
  * lost its last ones. The hash, which the engine makes of the content, then still differs. The
  * ref is in it because VACUUM FULL moves rows of one transaction into each other's places.
  */
-export const VERSION = `e.entity_ref || ' ' || e.ctid::text || ' ' || e.xmin::text || ' ' || e.hash`;
+export const VERSION = `concat_ws(' ', e.entity_ref, e.ctid, e.xmin, e.hash)`;
 
 const MOST_BYTES = 64 * 1024 * 1024;
 
@@ -66,18 +67,24 @@ export class EntityTexts {
    */
   textOf(
     tenantId: string,
-    { entity_ref: ref, version, json }: EntityTextRow,
+    { entity_ref: ref, content }: EntityTextRow,
     kept: ReadonlyMap<string, KeptText>,
   ): string {
-    if (json !== null) {
-      this.#texts.set(keyOf(tenantId, ref), { version, json });
-      return json;
+    if (content === null) {
+      const text = kept.get(ref);
+      if (!text) {
+        throw new Error('The database returned no text of an entity');
+      }
+      return text.json;
     }
-    const text = kept.get(ref);
-    if (text?.version !== version) {
-      throw new Error('The database returned no text of an entity');
-    }
-    return text.json;
+    // The text of a jsonb has no line breaks.
+    const end = content.indexOf('\n');
+    const json = content.slice(0, end);
+    this.#texts.set(keyOf(tenantId, ref), {
+      version: content.slice(end + 1),
+      json,
+    });
+    return json;
   }
 }
 

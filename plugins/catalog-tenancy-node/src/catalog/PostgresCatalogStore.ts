@@ -44,9 +44,6 @@ const MAX_LIMIT = 2 ** 31 - 1;
 // All queries of this class only read, so a read replica may answer them.
 const ON_ANY_SERVER: TenantQueryOptions = { mayBeStale: true };
 
-/** To plan the comparison of fewer versions takes longer than to send their texts again. */
-const FEWEST_KEPT = 10;
-
 /** How many characters the keys of the lists may have that are known to be long. */
 const MOST_LONG_LISTS = 1_000_000;
 
@@ -279,21 +276,15 @@ export class PostgresCatalogStore implements CatalogStore {
     options: ReadOptions,
   ): Promise<Map<string, string>> {
     const texts = this.#texts;
-    const kept =
-      query.refs.length < FEWEST_KEPT
-        ? undefined
-        : texts.of(tenantId, query.refs);
-    const known = kept && Array.from(kept.values(), ({ version }) => version);
+    const kept = texts.of(tenantId, query.refs);
+    const known = Array.from(kept.values(), ({ version }) => version);
     const rows = await this.#database.query<EntityTextRow>(
       tenantId,
       scope => selectEntitiesByRefs(scope, { ...query, known }),
       { ...ON_ANY_SERVER, ...options },
     );
     return new Map(
-      rows.map(row => [
-        row.entity_ref,
-        kept ? texts.textOf(tenantId, row, kept) : row.json!,
-      ]),
+      rows.map(row => [row.entity_ref, texts.textOf(tenantId, row, kept)]),
     );
   }
 

@@ -59,28 +59,23 @@ export function selectEntity(
 }
 
 /**
- * The entities with these refs that match a condition, as `json`.
+ * The entities with these refs that match a condition, as {@link EntityTextRow}.
  *
- * @param options - `known`: the rows have their `version` too, and no `json` where it is one of
- * these
+ * @param options - `known`: the versions whose texts need not be sent
  */
 export function selectEntitiesByRefs(
   scope: TenantScope,
-  options: { refs: string[]; condition: Condition; known?: string[] },
+  options: { refs: string[]; condition: Condition; known: string[] },
 ): Knex.QueryBuilder {
   const { refs, condition, known } = options;
   const { knex } = scope;
-  const query = liveEntities(scope, 'e').select('e.entity_ref');
-  if (known) {
-    query.select(knex.raw(`${VERSION} as version`));
-  }
-  query.select(
-    known?.length
-      ? knex.raw(
-          `case when ${VERSION} = any (?::text[]) then null else e.final_entity::text end as json`,
-          [known],
-        )
-      : knex.raw('e.final_entity::text as json'),
+  const query = liveEntities(scope, 'e').select(
+    'e.entity_ref',
+    knex.raw(
+      `case when ${VERSION} = any (?::text[]) then null
+            else e.final_entity::text || chr(10) || ${VERSION} end as content`,
+      [known],
+    ),
   );
   // `=` takes less time to plan, which is most of this statement's time.
   if (refs.length === 1) {
