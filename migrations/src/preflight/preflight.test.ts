@@ -21,22 +21,27 @@ describe.each(databases.eachSupportedId())('the preflight on %s', id => {
     ]);
   });
 
-  it('goes on after a check that fails', async () => {
-    const report = await database.migrate(
+  /** The report where queries are answered as others. */
+  const preflightOf = (change: (sql: string) => string) =>
+    database.migrate(
       ({ context }) => {
-        const { executor } = context;
-        const failing = Object.create(executor);
-        failing.read = (sql: string, values?: unknown[]) =>
-          executor.read(
-            sql.includes('refresh_state t where') ? 'select 1 / 0' : sql,
-            sql.includes('refresh_state t where') ? [] : values,
-          );
+        const executor = Object.create(context.executor);
+        executor.read = (sql: string, values?: unknown[]) =>
+          context.executor.read(change(sql), values);
         return runPreflight(
-          { ...context, executor: failing },
+          { ...context, executor },
           { backupCompleted: true },
         );
       },
       { mode: 'read' },
+    );
+
+  it('goes on after a check that fails', async () => {
+    const report = await preflightOf(sql =>
+      sql.replaceAll(
+        'from refresh_state t where',
+        'from refresh_state t where 1 / 0 > 0 and',
+      ),
     );
     expect(findings(report, 'failure')).toEqual([
       expect.objectContaining({
@@ -63,6 +68,96 @@ describe.each(databases.eachSupportedId())('the preflight on %s', id => {
       expect.objectContaining({
         check: 'dependents',
         sql: 'drop materialized view tenancy.kinds;\ndrop rule silent on relations;',
+      }),
+    ]);
+  });
+
+  it('refuses a server that is too old', async () => {
+    const report = await preflightOf(sql =>
+      // What is asked of publications differs from version to version.
+      sql.includes('pg_publication')
+        ? sql
+        : sql.replaceAll(
+            "current_setting('server_version_num')::int",
+            '130022',
+          ),
+    );
+    expect(findings(report, 'failure').map(({ check }) => check)).toEqual([
+      'server version',
+    ]);
+  });
+
+  it('refuses rows without their entity, which are deleted as it says', async () => {
+    await database.client.query(
+      `set session_replication_role = replica;
+       delete from entities where entity_name <= 'service-12';
+       reset session_replication_role`,
+    );
+    const found = findings(await preflight(database), 'failure');
+    expect(found).toEqual([
+      expect.objectContaining({
+        check: 'rows',
+        message: expect.stringMatching(
+          /^The entity of rows of relations is missing: /,
+        ),
+        details: Array(4).fill(expect.stringMatching(/^[0-9a-f-]{36}$/)),
+      }),
+      expect.objectContaining({
+        message: expect.stringMatching(/^The entity of rows of refresh_state /),
+      }),
+    ]);
+    for (const { sql } of found) {
+      await database.client.query(sql!);
+    }
+    expect(findings(await preflight(database), 'failure')).toEqual([]);
+    const { rows } = await database.client.query(
+      'select count(*)::int as left from refresh_state',
+    );
+    expect(rows).toEqual([{ left: 16 }]);
+  });
+
+  it('refuses rows that break the rule of references, and puts right what can be', async () => {
+    await database.client.query(
+      `update entities set entity_kind = 'Component', entity_namespace = ''
+        where entity_name = 'service-1';
+       update entities set entity_ref = 'user:a/b/c:d' where entity_name = 'service-2';
+       update entities set entity_ref = 'no reference' where entity_name = 'service-3'`,
+    );
+    const [broken] = findings(await preflight(database), 'failure');
+    expect(broken).toMatchObject({
+      check: 'rows',
+      message: expect.stringMatching(
+        /^Rows of entities have an entity_ref that .*: component:default\/service-1 \(of Component:\/service-1\), /,
+      ),
+    });
+    const [update, list] = broken.sql!.split(';\n');
+    await database.client.query(update);
+    const { rows } = await database.client.query(list);
+    expect(rows).toEqual([
+      expect.objectContaining({ entity_ref: 'no reference' }),
+    ]);
+    const mended = await database.client.query(
+      `select entity_kind as kind, entity_namespace as namespace, entity_name as name
+         from entities where entity_ref like 'user:%'`,
+    );
+    expect(mended.rows).toEqual([
+      { kind: 'user', namespace: 'a', name: 'b/c:d' },
+    ]);
+    const [left] = findings(await preflight(database), 'failure');
+    expect(left.message).toMatch(/: no reference \(of [^,]*$/);
+  });
+
+  it('refuses rows without a required value', async () => {
+    await database.client.query(
+      `alter table entities alter hash drop not null;
+       update entities set hash = null where deleted_at is not null`,
+    );
+    expect(findings(await preflight(database), 'failure')).toEqual([
+      expect.objectContaining({
+        check: 'rows',
+        message: expect.stringMatching(
+          /^Rows of entities lack a required value: [0-9a-f-]{36} \(hash\)\.$/,
+        ),
       }),
     ]);
   });
