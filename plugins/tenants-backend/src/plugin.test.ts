@@ -1,7 +1,11 @@
 import { mockServices } from '@backstage/backend-test-utils';
-import { createServiceFactory } from '@backstage/backend-plugin-api';
+import {
+  createBackendModule,
+  createServiceFactory,
+} from '@backstage/backend-plugin-api';
 import { metricsServiceRef } from '@backstage/backend-plugin-api/alpha';
 import { createTestDatabases } from '@internal/postgres/testUtils';
+import { tenantInvitationsExtensionPoint } from 'backstage-plugin-catalog-tenancy-node';
 import { startTenantsBackend } from './__testUtils__/startTenantsBackend';
 import { TenancyDatabase } from './__testUtils__/TenancyDatabase';
 
@@ -52,6 +56,27 @@ describe.each(databases.eachSupportedId())('tenants plugin on %s', id => {
     const refused = await backend.admin.post('', ACME);
     expect([501, 503]).toContain(refused.status);
     expect(refused.text).not.toMatch(/insert|select|set local|127\.0\.0\.1/i);
+  });
+
+  it('does not start with two modules that send invitations', async () => {
+    await open(1);
+    const senders = ['mail', 'chat'].map(moduleId =>
+      createBackendModule({
+        pluginId: 'tenants',
+        moduleId,
+        register(env) {
+          env.registerInit({
+            deps: { invitations: tenantInvitationsExtensionPoint },
+            async init({ invitations }) {
+              invitations.setSender({ send: async () => {} });
+            },
+          });
+        },
+      }),
+    );
+    await expect(
+      startTenantsBackend({ pool: database.createPool(), features: senders }),
+    ).rejects.toThrow('Invitations already have a sender');
   });
 
   it('goes on to read where portal_admin is withheld, and answers changes with 501', async () => {

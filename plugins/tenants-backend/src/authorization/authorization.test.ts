@@ -1,4 +1,8 @@
-import type { BackendFeature } from '@backstage/backend-plugin-api';
+import {
+  type BackendFeature,
+  coreServices,
+  createServiceFactory,
+} from '@backstage/backend-plugin-api';
 import { mockServices } from '@backstage/backend-test-utils';
 import { AuthorizeResult } from '@backstage/plugin-permission-common';
 import type { JsonObject } from '@backstage/types';
@@ -9,6 +13,7 @@ import {
   ALICE,
   allowAll,
   CI,
+  engines,
   startTenantsBackend,
   type TenantsBackend,
 } from '../__testUtils__/startTenantsBackend';
@@ -17,6 +22,14 @@ import { TenancyDatabase } from '../__testUtils__/TenancyDatabase';
 const databases = createTestDatabases({ versions: 'newest' });
 
 const JANE = 'user:default/jane';
+const JOHN = 'user:default/john';
+const TEAM = 'group:default/team';
+const DEPLOY = 'external:deploy';
+const PROVIDER = {
+  issuer: 'https://id.example.com/acme',
+  client_id: 'portal',
+  client_secret: '${ACME_SIGN_IN}',
+};
 const NO_SHARE = '/shares/00000000-0000-4000-8000-000000000099';
 
 interface Operation {
@@ -94,7 +107,7 @@ const OF_TENANT_ADMINS: Record<string, Record<string, Operation['send']>> = {
       caller.post(`/${slug}/invitations`, { role: 'admin' }),
     'DELETE an invitation': (caller, slug) =>
       caller.delete(`/${slug}/invitations/none`),
-    'PUT sign-in': (caller, slug) => caller.put(`/${slug}/sign-in`, {}),
+    'PUT sign-in': (caller, slug) => caller.put(`/${slug}/sign-in`, PROVIDER),
     'DELETE sign-in': (caller, slug) => caller.delete(`/${slug}/sign-in`),
   },
   'tenancy.tenant.config.read': {
@@ -285,14 +298,34 @@ describe.each(databases.eachSupportedId().slice(-1))(
     describe('in one tenant', () => {
       const authorize = jest.fn();
       const { factory } = mockServices.permissions.mock({ authorize });
+      /** Of John's, whose group is the only one. */
+      const userInfo = createServiceFactory({
+        service: coreServices.userInfo,
+        deps: {},
+        factory: () => ({
+          async getUserInfo({ principal }: any) {
+            const { userEntityRef } = principal;
+            const groups = userEntityRef === JOHN ? [TEAM] : [];
+            return {
+              userEntityRef,
+              ownershipEntityRefs: [userEntityRef, ...groups],
+            };
+          },
+        }),
+      });
       let backend: TenantsBackend;
       beforeAll(async () => {
-        backend = await start(undefined, [factory]);
+        backend = await start(undefined, [factory, userInfo, engines()]);
       });
       beforeEach(async () => {
         authorize.mockImplementation(allowAll);
         await database.fill({
-          acme: { [JANE]: 'admin', [ALICE]: 'member' },
+          acme: {
+            [JANE]: 'admin',
+            [TEAM]: 'admin',
+            [DEPLOY]: 'admin',
+            [ALICE]: 'member',
+          },
           globex: { [ALICE]: 'admin' },
           gone: { [ALICE]: 'admin' },
         });
@@ -318,8 +351,13 @@ describe.each(databases.eachSupportedId().slice(-1))(
 
       it('its admins, and administrators of all', async () => {
         const jane = backend.user(JANE);
-        await expect(allowed(jane)).resolves.toEqual(EVERYTHING);
-        await expect(allowed(backend.admin)).resolves.toEqual(EVERYTHING);
+        for (const caller of [jane, backend.user(JOHN), backend.admin]) {
+          await expect(allowed(caller)).resolves.toEqual(EVERYTHING);
+        }
+        // Backstage asks no catalog on behalf of services.
+        await expect(allowed(backend.service(DEPLOY))).resolves.toEqual(
+          EVERYTHING.filter(name => name !== 'GET principals'),
+        );
         // Of the operations of administrators it is the only one.
         await expect(statuses(jane)).resolves.toEqual({
           ...all(403),
@@ -355,10 +393,28 @@ describe.each(databases.eachSupportedId().slice(-1))(
           await expect(answers(alice, slug)).resolves.toEqual(refused);
         }
         await expect(allowed(alice, 'globex')).resolves.toEqual(EVERYTHING);
+        for (const subject of [
+          ...['external:other', 'plugin:catalog', 'tenant:acme'],
+          // A service does not become a user by its subject.
+          JANE,
+        ]) {
+          await expect(allowed(backend.service(subject))).resolves.toEqual([]);
+        }
         await expect(allowed(anonymous)).resolves.toEqual([]);
         expect(
           Object.values(await answers(anonymous, 'acme')).map(([code]) => code),
         ).toEqual(EVERYTHING.map(() => 401));
+      });
+
+      it('administrators, who are told that a tenant is deleted, or never was', async () => {
+        const found = async (slug: string) =>
+          Object.entries(await answers(backend.admin, slug))
+            .filter(([, [status]]) => status !== 404)
+            .map(([name]) => name);
+        await expect(found('none')).resolves.toEqual([]);
+        // What it did, and what it holds, stays.
+        const kept = ['GET audit', 'GET usage'];
+        await expect(found('gone')).resolves.toEqual(kept);
       });
     });
 

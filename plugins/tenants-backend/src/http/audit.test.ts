@@ -51,6 +51,7 @@ describe.each(databases.eachSupportedId())('the audit trail on %s', id => {
     ]);
     expect((await backend.admin.get('/nobody/audit')).status).toBe(404);
     for (const query of [
+      'format=csv',
       'limit=x',
       'to=9999-12-31T23:00:00-14:00',
       ...[

@@ -176,6 +176,25 @@ describe.each(databases.eachSupportedId().slice(-1))(
       expect(asked).not.toHaveBeenCalled();
     });
 
+    it('is for named ones or for a search, not for both', async () => {
+      const { status, body } = await find('?search=jane&principal=ci');
+      expect([status, body.error.message]).toEqual([
+        400,
+        'Invalid query: expected either search or principal, got both',
+      ]);
+    });
+
+    it('says who the catalog refuses, who can still type a principal', async () => {
+      jest
+        .spyOn(catalog, 'queryEntities')
+        .mockRejectedValue(Object.assign(new Error('no'), { statusCode: 403 }));
+      const { status, body } = await find();
+      expect([status, body.error.name]).toEqual([
+        403,
+        'IdentityCatalogNotAllowedError',
+      ]);
+    });
+
     it('refuses services, for which the call would be the plugin’s own', async () => {
       const asked = jest.spyOn(catalog, 'queryEntities');
       const { status, body } = await find('', 'acme', backend.service(CI));

@@ -36,7 +36,7 @@ describe.each(databases.eachSupportedId())(
       await database.empty();
       await database.client.query(
         `insert into tenants (tenant_slug, tenant_name, deleted_at)
-         values ('acme', 'Acme', null), ('development', 'Dev', null), ('gone', 'Gone', now());
+         values ('acme', 'Acme', null), ('development', 'Dev', null);
          insert into tenant_members (tenant_id, principal, role, created_by)
          select tenant_id, '${JANE}', 'admin', 'x' from tenants where tenant_slug = 'acme'`,
       );
@@ -70,12 +70,6 @@ describe.each(databases.eachSupportedId())(
       }
       expect((await jane.delete('/acme/sign-in')).status).toBe(204);
       expect((await jane.delete('/acme/sign-in')).status).toBe(404);
-    });
-
-    it.each(['gone', 'none'])('is not there in the tenant %s', async slug => {
-      const path = `/${slug}/sign-in`;
-      expect((await backend.admin.put(path, PROVIDER)).status).toBe(404);
-      expect((await backend.admin.get(path)).status).toBe(404);
     });
 
     it.each(['default', 'development'])(

@@ -47,7 +47,9 @@ describe.each(databases.eachSupportedId())('the use by day on %s', id => {
       'day,requests,database_ms,people,bytes,"entities_=odd ""kind""",entities_component\r\n' +
         '2026-01-02,5,7,2,400,1,3\r\n2026-01-03,5,7,2,400,1,3\r\n',
     );
-    for (const query of ['from=x', 'to=0000-01-02', 'to=0001-01-02']) {
+    for (const query of [
+      ...['from=x', 'to=0000-01-02', 'to=0001-01-02', 'format=jsonl'],
+    ]) {
       const { status } = await backend.as(jane).get(`/acme/usage?${query}`);
       expect([query, status]).toEqual([query, 400]);
     }
