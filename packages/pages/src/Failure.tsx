@@ -36,15 +36,22 @@ export function statusOf(error: unknown): number | undefined {
     : undefined;
 }
 
-/** What a failed request means, for people. */
-export function useFailureText(): (error: unknown) => string {
+/**
+ * What a failed request means, for people.
+ *
+ * @param isOfAction - whether it was to change something, which may be done without an answer
+ */
+export function useFailureText(isOfAction = false): (error: unknown) => string {
   const { t } = useTranslationRef(pagesTranslationRef);
+  const unreachable = t(
+    isOfAction ? 'failure.unanswered' : 'failure.unreachable',
+  );
   return error => {
     const status =
       error instanceof ResponseError ? error.statusCode : undefined;
     // What fetch rejects with when there is no answer.
     if (status === undefined && error instanceof TypeError) {
-      return t('failure.unreachable');
+      return unreachable;
     }
     if (status === 401) {
       return t('failure.sessionEnded');
@@ -54,7 +61,7 @@ export function useFailureText(): (error: unknown) => string {
     }
     if (isForeign(error)) {
       return status !== undefined && status > 501
-        ? t('failure.unreachable')
+        ? unreachable
         : t('failure.foreign', { status: String(status ?? 200) });
     }
     const message = messageOf(error);
@@ -83,7 +90,7 @@ export function Failure(props: {
   const { title, error, text, action, onRetry } = props;
   const { isRetrying = false, isOfAction } = props;
   const { t } = useTranslationRef(pagesTranslationRef);
-  const textOf = useFailureText();
+  const textOf = useFailureText(isOfAction);
   // The button that tries again goes with it.
   const alert = useFocusPassedOn<HTMLDivElement>();
   useEffect(() => {

@@ -17,9 +17,14 @@ it.each(['light', 'dark'])('is seen on a page in the %s theme', theme => {
     const [, other] = value.match(/^var\((.*)\)$/) ?? [];
     return other ? valueOf(other) : value;
   };
-  // At least a twentieth of the whole range from black to white.
   const grey = (name: string) => parseInt(valueOf(name).slice(1, 3), 16);
+  const [, white, opacity] = valueOf(colour)
+    .match(/^oklch\((.*)% 0 0 \/ (.*)%\)$/)!
+    .map(percent => Number(percent) / 100);
   for (const page of ['--bui-bg-app', '--bui-bg-neutral-1']) {
-    expect(Math.abs(grey(colour) - grey(page))).toBeGreaterThan(12);
+    const difference = Math.abs(255 * white - grey(page)) * opacity;
+    // Of the whole range from black to white: to be seen, and not to glare in the dark theme.
+    expect(difference).toBeGreaterThan(255 / 20);
+    expect(difference).toBeLessThan(255 / 5);
   }
 });

@@ -29,6 +29,8 @@ export const pagesTranslationRef = createTranslationRef({
     failure: {
       unreachable:
         'The backend does not answer. Nothing is lost: try again when it is back.',
+      unanswered:
+        'The backend does not answer. It may have done this all the same. Nothing is lost: try again when it is back.',
       refused: 'You may not do this. {{message}}',
       foreign:
         'A proxy or the like has answered in place of the backend, with status {{status}}. Try again, or open the portal in another tab to see what it asks for: what you typed stays.',

@@ -133,6 +133,46 @@ export function testSwitching(): void {
       await visitor.page.getByRole('option', { name: 'Acme' }).waitFor();
       await visitor.expectAccessibleAsIs();
     });
+
+    inBrowser.each([[390], [1280]])(
+      'shows many tenants with long names one below the other at %s px',
+      async ({ visit }, width) => {
+        const visitor = await visit({ as: 'guest', width });
+        const { page } = visitor;
+        const tenants = Array.from({ length: 150 }, (_, index) => ({
+          tenant_slug: `org-${index}`,
+          tenant_name: `Organization for ${'many '.repeat(20)}things ${index}`,
+          role: 'admin',
+        }));
+        await page.route(/\/api\/tenants\/mine\?/, route =>
+          route.fulfill({
+            json: tenants,
+            headers: { 'X-Total-Count': String(tenants.length) },
+          }),
+        );
+        await visitor.open('/');
+        await visitor.untilQuiet();
+        await visitor.switcher.click();
+        await page.getByRole('option', { name: /things 3$/ }).waitFor();
+        const rows = await page.getByRole('option').evaluateAll(options =>
+          options
+            .map(option => option.getBoundingClientRect())
+            .map(({ left, right, top, bottom }) => ({
+              left,
+              right,
+              top,
+              bottom,
+            }))
+            .sort((a, b) => a.top - b.top),
+        );
+        for (const [index, { left, right, top }] of rows.entries()) {
+          expect(left).toBeGreaterThanOrEqual(0);
+          expect(right).toBeLessThanOrEqual(width);
+          expect(top).toBeGreaterThanOrEqual(rows[index - 1]?.bottom ?? 0);
+        }
+        await visitor.expectAccessibleAsIs();
+      },
+    );
   });
 }
 

@@ -32,12 +32,13 @@ export function Part(props: {
               {explanation}
             </Text>
           )}
+          {/* In here, there is no gap for it while nothing is said. */}
+          {said !== undefined && (
+            <div role="status">
+              {said && <Text color="secondary">{said}</Text>}
+            </div>
+          )}
         </div>
-        {said !== undefined && (
-          <div role="status">
-            {said && <Text color="secondary">{said}</Text>}
-          </div>
-        )}
         {children}
         {actions && (
           <Flex gap="2" style={{ flexWrap: 'wrap' }}>

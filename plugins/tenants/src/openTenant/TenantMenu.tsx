@@ -14,8 +14,11 @@ import { tenantsTranslationRef } from '../translation';
 import { useOpenOther } from './OpenTenantContext';
 import { ownTenants } from './ownTenants';
 
-/** What the list shows at once without a virtual one. */
+/** What the list shows at once without a virtual one, whose rows all have one height. */
 const FEW = 100;
+
+// A long name makes it wider than a phone.
+const WIDEST = 'min(32rem, calc(100vw - 24px))';
 
 const POPOVER = 'tenants-menu-popover';
 
@@ -25,14 +28,22 @@ const LOADING = 'still loading';
 const NOT_KEPT = 'not kept';
 
 const useStyles = makeStyles(theme => ({
-  // A long name makes it wider than a phone.
-  popover: {
-    maxWidth: 'min(32rem, calc(100vw - 24px))',
+  wrapped: {
+    maxWidth: WIDEST,
     '& [role=option]': {
       height: 'auto',
       minHeight: '2rem',
       overflowWrap: 'anywhere',
     },
+  },
+  cut: {
+    '& [role=option] > *': { minWidth: 0 },
+    '& [role=option] span': {
+      overflow: 'hidden',
+      textOverflow: 'ellipsis',
+      whiteSpace: 'nowrap',
+    },
+    '& [role=option] svg': { flexShrink: 0 },
   },
   content: {
     display: 'flex',
@@ -70,6 +81,7 @@ export function TenantMenu(props: {
   const { tenants, totalItems, failed, load } = useOwnTenants(tenant);
   const { openOther, isNotKept } = useOpenOther(tenant);
   const [isOpen, setOpen] = useState(false);
+  const isLong = tenants.length > FEW;
 
   // The list is found by typing, and the popover takes the focus itself.
   useEffect(() => {
@@ -139,14 +151,15 @@ export function TenantMenu(props: {
         {content}
       </Button>
       <MenuAutocompleteListbox
-        className={`${POPOVER} ${classes.popover}`}
+        className={`${POPOVER} ${isLong ? classes.cut : classes.wrapped}`}
         aria-label={t('openTenant.menu.list')}
         placeholder={t('openTenant.menu.find')}
         selectionMode="single"
         selectedKeys={[tenant.tenant_slug]}
         onSelectionChange={keys => select([...keys][0] ?? tenant.tenant_slug)}
         renderEmptyState={() => t('openTenant.menu.empty')}
-        virtualized={tenants.length > FEW}
+        virtualized={isLong}
+        maxWidth={isLong ? WIDEST : undefined}
         maxHeight="60vh"
         items={[
           ...notes,
@@ -164,7 +177,7 @@ export function TenantMenu(props: {
               textValue={id.includes(' ') ? text : `${text} ${id}`}
               isDisabled={id === LOADING || id === NOT_KEPT}
             >
-              {text}
+              <span title={isLong ? text : undefined}>{text}</span>
             </MenuListBoxItem>
           );
         }}

@@ -4,9 +4,9 @@ export const activityMessages = {
     'Who changed what in this tenant, the newest first. The trail is kept for as long as the portal is configured to.',
   failed: 'The activity could not be loaded',
   actor: 'Who',
-  actorHint: 'A part of a name, such as jane',
+  actorHint: 'Such as jane',
   event: 'What',
-  eventHint: 'A part of an event, such as member',
+  eventHint: 'Such as member',
   outcome: 'Outcome',
   outcomes: {
     all: 'All',

@@ -12,9 +12,11 @@ const LONGEST_SLUG = 63;
 /** Asks what a new tenant is to be, and creates it. */
 export function CreateTenantDialog(props: {
   onClose: () => void;
+  /** It may be there where only the answer was lost. */
+  onTried: () => void;
   onCreated: (slug: string) => void;
 }) {
-  const { onClose, onCreated } = props;
+  const { onClose, onTried, onCreated } = props;
   const tenantsApi = useApi(tenantsApiRef);
   const { t } = useTranslationRef(tenantsTranslationRef);
   const [name, setName] = useState('');
@@ -26,7 +28,9 @@ export function CreateTenantDialog(props: {
   const { send, field } = useProblems(values, { conflict: 'tenant_slug' });
 
   const create = (idempotencyKey: string) =>
-    send(() => tenantsApi.createTenant(values, { idempotencyKey }));
+    send(() => tenantsApi.createTenant(values, { idempotencyKey })).finally(
+      onTried,
+    );
 
   return (
     <ActionDialog

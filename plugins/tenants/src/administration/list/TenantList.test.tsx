@@ -228,6 +228,25 @@ describe('a new tenant', () => {
     expect(api.getTenant).toHaveBeenCalledWith('mueller');
   });
 
+  it('is in the list where only the answer was lost, and is the same at the next attempt', async () => {
+    const api = mockRegistry();
+    const dialog = await open(api);
+    await userEvent.type(field(/^Name/), 'Globex');
+    api.createTenant.mockRejectedValueOnce(new TypeError('Failed to fetch'));
+    api.listTenantSummaries.mockResolvedValue(page(summaryOf('globex')));
+    await submit();
+    expect(await within(dialog).findByRole('alert')).toHaveTextContent(
+      /Creating the tenant failed.*It may have done this all the same/,
+    );
+    expect(
+      await screen.findByRole('row', { name: 'GLOBEX', hidden: true }),
+    ).toBeInTheDocument();
+    await submit();
+    await waitFor(() => expect(dialog).not.toBeInTheDocument());
+    const [lost, again] = api.createTenant.mock.calls;
+    expect(again).toEqual(lost);
+  });
+
   it.each([
     [
       409,

@@ -75,6 +75,7 @@ export function TenantList() {
       {isCreating && (
         <CreateTenantDialog
           onClose={() => setCreating(false)}
+          onTried={tenants.retry}
           onCreated={slug => navigate(slug)}
         />
       )}

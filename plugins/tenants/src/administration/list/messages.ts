@@ -69,7 +69,7 @@ export const listMessages = {
     open: 'Create tenant',
     title: 'Create a tenant',
     submit: 'Create',
-    failed: 'The tenant was not created',
+    failed: 'Creating the tenant failed',
     name: {
       label: 'Name',
       description: 'What people call the tenant.',
