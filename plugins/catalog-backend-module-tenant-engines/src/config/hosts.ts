@@ -105,7 +105,7 @@ export class AllowedHosts {
   ): void {
     for (const [path, value] of valuesIn(part, [name])) {
       const step = path.at(-1);
-      if (path.length > 1 && typeof step === 'string') {
+      if (typeof step === 'string') {
         // A name of a property may be a host too, as in `{ "<host>": { … } }`.
         this.#checkValue(step, path, NAME, 'literal');
       }
@@ -165,9 +165,6 @@ export class AllowedHosts {
   #allows(url: URL, named: 'url' | 'host'): boolean {
     if (this.#hosts.has(url.host)) {
       return true;
-    }
-    if (url.hostname.endsWith('.')) {
-      return false;
     }
     return (
       this.#readable(url) ||

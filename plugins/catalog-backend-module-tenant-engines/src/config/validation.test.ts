@@ -166,6 +166,35 @@ describe('a tenant may configure', () => {
       github({ token: { $file: 'mounted' } }),
     ],
     ['an interval', { catalog: { processingInterval: { minutes: 1 } } }],
+    ['the path of a file', provider({ catalogPath: 'catalog-info.yaml' })],
+    ['a path in place of a URL', provider({ target: '/catalog-info.yaml' })],
+    ['a name with dots', provider({ 'name.with.dots': 'x' })],
+    [
+      'a pattern of locations, to which nothing connects',
+      {
+        catalog: {
+          rules: [
+            {
+              allow: ['API'],
+              locations: [{ type: 'url', pattern: 'https://elsewhere.com/*' }],
+            },
+          ],
+        },
+      },
+    ],
+    [
+      'another integration for a host of the operator',
+      {
+        integrations: {
+          gitlab: [
+            {
+              host: 'ghe.example.com',
+              apiBaseUrl: 'https://ghe.example.com/api/v4',
+            },
+          ],
+        },
+      },
+    ],
   ])('%s', async (_, config) => {
     await expect(create().validate(tenant, config)).resolves.toBeUndefined();
   });
@@ -389,6 +418,17 @@ describe('a host', () => {
       `catalog.providers.github.theirs.host: the host 'evil.example' ${NONE}`,
     ],
     [
+      'of a property of any name',
+      provider({ thing: 'evil.example' }),
+      `catalog.providers.github.theirs.thing: the host 'evil.example' ${NONE}`,
+    ],
+    [
+      'as a number',
+      provider({ host: 2852039166 }),
+      `'169.254.169.254' ${NONE}`,
+    ],
+    ['with a path', provider({ host: 'ghe.example.com/x' }), FORM],
+    [
       'as the name of a property',
       provider({ '10.0.0.1': {} }),
       `catalog.providers.github.theirs.10.0.0.1: the host '10.0.0.1' ${NONE}`,
@@ -416,6 +456,11 @@ describe('a host', () => {
     [
       'of an API of the operator for another host',
       github({ apiBaseUrl: 'https://api.ghe.example.com/v3' }),
+      'integrations.github[0].apiBaseUrl: expected the URL that the operator has for this host',
+    ],
+    [
+      'of an API that is no text',
+      github({ apiBaseUrl: {} }),
       'integrations.github[0].apiBaseUrl: expected the URL that the operator has for this host',
     ],
     [
