@@ -6,8 +6,10 @@ import {
 } from '@internal/postgres/testUtils';
 import { engineSchemaOf } from 'backstage-catalog-tenancy-migrations';
 import { randomUUID } from 'node:crypto';
+import { setImmediate } from 'node:timers/promises';
 import { Client } from 'pg';
 import { EngineDatabase } from '../tables/__testUtils__/EngineDatabase';
+import { TablesSession } from '../tables/TablesSession';
 import {
   applicationNameOf,
   endSessions,
@@ -242,7 +244,10 @@ describe.each(databases.eachSupportedId())('leases on %s', id => {
         applicationName: applicationNameOf(one.processId),
         databaseName: 'postgres',
       });
+      const looks = jest.spyOn(TablesSession.prototype, 'query');
       await fence({ applicationName: applicationNameOf(one.processId) });
+      // Not before it has seen that there is none.
+      expect(await looks.mock.results.at(-1)!.value).toEqual([]);
       await expect(
         withDeadline('the end of the session', ended),
       ).resolves.toBeUndefined();
@@ -670,6 +675,34 @@ describe.each(databases.eachSupportedId())('leases on %s', id => {
       await start();
       await waitUntil('two changes', () => seen.length > 1);
       expect(seen.slice(0, 2)).toEqual([1, 2]);
+    });
+
+    it('are kept where they were lost and got again while they were given up', async () => {
+      await createTenants(2);
+      const one = await start();
+      await one.holds(2);
+      let end = () => undefined as void;
+      const atRelease = new Promise<void>(resolve => {
+        const forget = one.leases.beforeRelease(async () => {
+          forget();
+          resolve();
+          await new Promise<void>(ended => {
+            end = ended;
+          });
+        });
+      });
+      const [first, second] = tenants;
+      tenants = [second];
+      one.leases.refresh();
+      await withDeadline('the release', atRelease);
+      await database.query('delete from tenancy.engine_processes');
+      await waitUntil('the loss', () => one.logger.warn.mock.calls.length > 0);
+      tenants = [first, second];
+      one.leases.refresh();
+      await one.holds(2);
+      end();
+      await setImmediate();
+      expect(one.held()).toHaveLength(2);
     });
 
     it('are those that the database has, also after a failover that has lost as many claims as releases', async () => {
