@@ -195,6 +195,18 @@ describe.each(newest.eachSupportedId())('the pool of engines on %s', id => {
     }
   });
 
+  it('closes also while a statement is at work, after some time for it', async () => {
+    const { acme, pool } = open(1, { closeMs: 10 });
+    const failure = failureOf(acme.raw('select pg_sleep(600)'));
+    const pid = await pidAt('pg_sleep(600)');
+    try {
+      await withDeadline('the close', pool.close());
+      expect((await failure).message).toMatch('Connection terminated');
+    } finally {
+      await client.query('select pg_terminate_backend($1)', [pid]);
+    }
+  });
+
   it('shows no password with its Knex, which errors and logs may have', () => {
     const { acme } = open(1);
     const shown = inspect(acme.client, { depth: 3 });

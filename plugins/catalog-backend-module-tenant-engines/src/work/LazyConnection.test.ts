@@ -166,6 +166,8 @@ describe.each(databases.eachSupportedId())('a connection on %s', id => {
       admitted.resolve('ask');
       await expect(knex('notes').select()).resolves.toEqual([]);
       expect(gate.events).toEqual(['admit poll', 'returned']);
+      // The one of the notes.
+      expect(pool.stats().acquires).toBe(1);
     });
   });
 
@@ -282,11 +284,13 @@ describe.each(databases.eachSupportedId())('a connection on %s', id => {
     }
     // As Knex does at the end of a stream.
     await expect(knex.client.releaseConnection(taken)).resolves.toBeUndefined();
+    const { acquires } = pool.stats();
     const [error] = await withDeadline(
       'the failure',
       once(taken.query(new Query('select 5')), 'error').catch(e => [e]),
     );
     expect(error.message).toContain('given back');
+    expect(pool.stats().acquires).toBe(acquires);
   });
 
   it('that is lost says so, without the statement that it ran', async () => {

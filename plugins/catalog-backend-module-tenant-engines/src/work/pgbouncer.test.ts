@@ -142,24 +142,34 @@ describeWithPgBouncer('Behind PgBouncer,', () => {
       await expect(noteOf(acme)).resolves.toBe('acme');
     });
 
-    it('do nothing in the schema of another tenant after it was told to pool transactions', async () => {
-      const { acme, globex, bouncer, pool } = await start('session', {
-        connections: 5,
-        max: 1,
-      });
-      await expect(noteOf(acme)).resolves.toBe('acme');
-      await administer(bouncer, "set pool_mode = 'transaction'");
-      // The session that PgBouncer lends to the engines is lent to others from then on.
-      await expect(noteOf(acme)).resolves.toBe('acme');
-      const other = new Client(bouncer.connection);
-      other.on('error', () => undefined);
-      await other.connect();
-      await other.query('set search_path = globex; begin');
-      await expect(acme.transaction(noteOf)).rejects.toMatchObject(REFUSAL);
-      await expect(noteOf(globex)).rejects.toMatchObject(REFUSAL);
-      await other.end();
-      await waitUntil('no session', () => pool.stats().sessions === 0);
-    });
+    it.each([
+      ['a transaction', 'acme', true],
+      ['the change to another schema', 'globex', false],
+    ] as const)(
+      'do nothing in the schema of another tenant after it was told to pool transactions, which %s finds',
+      async (_, tenant, isTransaction) => {
+        const { bouncer, pool, ...tenants } = await start('session', {
+          connections: 5,
+          max: 1,
+        });
+        const { acme, globex } = tenants;
+        await expect(noteOf(acme)).resolves.toBe('acme');
+        await administer(bouncer, "set pool_mode = 'transaction'");
+        // The session that PgBouncer lends to the engines is lent to others from then on.
+        await expect(noteOf(acme)).resolves.toBe('acme');
+        const other = new Client(bouncer.connection);
+        other.on('error', () => undefined);
+        await other.connect();
+        await other.query('set search_path = globex; begin');
+        const first = tenants[tenant];
+        await expect(
+          isTransaction ? first.transaction(noteOf) : noteOf(first),
+        ).rejects.toMatchObject(REFUSAL);
+        await expect(noteOf(globex)).rejects.toMatchObject(REFUSAL);
+        await other.end();
+        await waitUntil('no session', () => pool.stats().sessions === 0);
+      },
+    );
 
     async function administer(bouncer: PgBouncer, command: string) {
       const client = new Client({
