@@ -390,7 +390,12 @@ export function testMockups(): void {
 
     inBrowser('the history fits a phone, and has no barriers', async scene => {
       const { portal, visit } = scene;
-      const path = await createMockup(portal, [[HEADER, TEXT], [HEADER]]);
+      const props = {
+        title: 'Golden paths for everybody',
+        subtitle: 'How we build',
+      };
+      const header = { ...HEADER, props };
+      const path = await createMockup(portal, [[header, TEXT], [header]]);
       const versions = (await portal.call('anna', `mockup${path}/versions`, {
         tenant: 'acme',
       })) as { id: string }[];
@@ -410,6 +415,12 @@ export function testMockups(): void {
         expect(
           await title.evaluate(it => it.scrollWidth - it.clientWidth),
         ).toBe(0);
+        const drawn = page.locator('[data-item=header] [data-grows]');
+        for (const each of await drawn.all()) {
+          expect(
+            await each.evaluate(it => it.scrollHeight - it.clientHeight),
+          ).toBe(0);
+        }
         await visitor.expectAccessible();
       }
     });

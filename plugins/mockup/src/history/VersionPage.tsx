@@ -108,7 +108,7 @@ function LookAt(props: { read: ReadMockup; version: Version }) {
           <section className={styles.drawing} aria-label={title}>
             {layoutData.length > 0 ? (
               <div ref={drawing}>
-                <LayoutView items={layoutData} />
+                <LayoutView items={layoutData} isStacked isPhone={false} />
               </div>
             ) : (
               <Text as="p" color="secondary" className={styles.empty}>

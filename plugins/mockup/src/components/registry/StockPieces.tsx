@@ -33,7 +33,7 @@ const HEADER_SIZES = {
 export function HeaderPiece({ props }: MockupComponentProps<HeaderProps>) {
   const { title, subtitle, level = 2 } = props;
   return (
-    <Room className={styles.header} dir="auto">
+    <Room className={styles.header} dir="auto" data-grows>
       <Text as={`h${level}`} variant={HEADER_SIZES[level]} weight="bold">
         {title}
       </Text>
@@ -54,7 +54,7 @@ export interface TextProps {
 export function TextPiece({ props }: MockupComponentProps<TextProps>) {
   const { text, align } = props;
   return (
-    <Room className={styles.text} style={{ textAlign: align }}>
+    <Room className={styles.text} style={{ textAlign: align }} data-grows>
       {text.split(/\n\s*\n/).map((paragraph, at) => (
         <Text as="p" dir="auto" key={at}>
           {paragraph}
