@@ -782,6 +782,24 @@ describe('saving', () => {
     expect(backend.revision).toBe(3);
   });
 
+  it('goes on over what it has saved without an answer, whose tag it does not give twice', async () => {
+    const backend = new Backend(item('a', 0, 0, 'Hello'));
+    await open(backend);
+    await change();
+    backend.api.saveVersion.mockImplementationOnce(async (_, request) => {
+      const { layoutData, versionTag } = request;
+      backend.save(layoutData, 'user:default/guest', versionTag);
+      throw new TypeError('Failed to fetch');
+    });
+    await saveWithTag('for review');
+    await screen.findByRole('alert');
+    focus(option(/Hello/));
+    await press('{ArrowRight}');
+    await userEvent.click(button('Save'));
+    await screen.findByText('All changes are saved.');
+    expect(backend.saved).toEqual([{ layoutData: [item('a', 2, 0, 'Hello')] }]);
+  });
+
   it('saves the rest where the answer to the first half was lost', async () => {
     const backend = new Backend(item('a', 0, 0, 'Hello'));
     await open(backend);

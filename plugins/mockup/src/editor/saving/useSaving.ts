@@ -37,6 +37,8 @@ export function useSaving(mockupId: string, opened: Saved) {
   /** What the user has said of a version that is not saved yet. */
   const [unsavedNote, setUnsavedNote] = useState<VersionNote>({});
   const isUnderWay = useRef(false);
+  /** What was sent since the last save that succeeded: the answer to one may have been lost. */
+  const attempts = useRef<{ content: Content; note: VersionNote }[]>([]);
 
   /** Sends what differs from what is saved. */
   const send = async (
@@ -46,6 +48,7 @@ export function useSaving(mockupId: string, opened: Saved) {
   ): Promise<void> => {
     let next = over;
     const { name, description, items } = content;
+    attempts.current.push({ content, note });
     if (
       name !== over.content.name ||
       description !== over.content.description
@@ -82,41 +85,46 @@ export function useSaving(mockupId: string, opened: Saved) {
         updatedAt: version.createdAt,
       });
     }
+    attempts.current = [];
   };
 
   /**
    * After a 412: what is there now.
    *
-   * @returns what to save over, where there is nothing to choose
+   * @returns what to save over and with which note, where there is nothing to choose
    */
   const compare = async (
     content: Content,
     over: Saved,
     note: VersionNote,
-  ): Promise<Saved | 'saved' | undefined> => {
+  ): Promise<{ over: Saved; note: VersionNote } | 'saved' | undefined> => {
     const answer = await api.getMockup(mockupId);
     if (!answer) {
       throw new MockupGone();
     }
     const theirs = savedOf(answer);
-    const newest = answer.mockup.latestVersion;
-    const isNoted =
-      (note.versionTag ?? newest?.versionTag) === newest?.versionTag &&
-      (note.message ?? newest?.message) === newest?.message;
-    if (isNoted && isEqualJson(theirs.content, content)) {
+    const { versionTag, message } = answer.mockup.latestVersion ?? {};
+    const isMade = (attempt: { content: Content; note: VersionNote }) =>
+      (attempt.note.versionTag ?? versionTag) === versionTag &&
+      (attempt.note.message ?? message) === message &&
+      isEqualJson(theirs.content, attempt.content);
+    if (isMade({ content, note })) {
       // It was this page: saved, but the answer was lost on its way.
       setSaved(theirs);
       return 'saved';
     }
+    const made = attempts.current.find(isMade);
     const isUntouched = (field: 'name' | 'description') =>
-      [over.content[field], content[field]].includes(theirs.content[field]);
+      [over, ...attempts.current].some(
+        before => before.content[field] === theirs.content[field],
+      );
     if (
-      theirs.versionId === over.versionId &&
+      (made || theirs.versionId === over.versionId) &&
       isUntouched('name') &&
       isUntouched('description')
     ) {
-      // It was shared meanwhile, a version has got a tag, or the answer to the first half was lost.
-      return theirs;
+      // It was shared meanwhile, a version has got a tag, or the answer to an earlier attempt was lost.
+      return { over: theirs, note: made?.note === note ? {} : note };
     }
     setConflict(theirs);
     return undefined;
@@ -128,17 +136,18 @@ export function useSaving(mockupId: string, opened: Saved) {
     over: Saved,
     note: VersionNote,
   ): Promise<boolean> => {
-    let next: Saved | 'saved' | undefined = over;
+    let next: Awaited<ReturnType<typeof compare>> = { over, note };
     for (let tries = 1; next && next !== 'saved'; tries += 1) {
-      const base: Saved = next;
+      const base: Saved = next.over;
+      const rest: VersionNote = next.note;
       try {
-        await send(content, base, note);
+        await send(content, base, rest);
         next = 'saved';
       } catch (error) {
         if (statusOf(error) !== 412 || tries === MOST_TRIES) {
           throw error;
         }
-        next = await compare(content, base, note);
+        next = await compare(content, base, rest);
       }
     }
     if (next) {
@@ -185,6 +194,7 @@ export function useSaving(mockupId: string, opened: Saved) {
     save,
     /** Continues from what another user has saved. */
     startFrom(theirs: Saved, note: VersionNote = {}) {
+      attempts.current = [];
       setSaved(theirs);
       setUnsavedNote(note);
       setConflict(undefined);
