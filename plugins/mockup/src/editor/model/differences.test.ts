@@ -7,7 +7,7 @@ import {
 } from 'backstage-plugin-mockup-common';
 import * as fc from 'fast-check';
 import { overlapsIn } from '../../__testUtils__/overlaps';
-import { DESCRIPTION, itemKey, merge, NAME } from './differences';
+import { merge } from './differences';
 import { boxOf } from '../../components/grid';
 import type { Content } from './editorReducer';
 import { insertItems, moveItems, resizeItems } from './grid';
@@ -69,7 +69,7 @@ type Placed = LayoutItem & { within?: string };
 /** Without its row, which others push down. */
 const rowless = (item: Placed | undefined) => item && { ...item, y: 0 };
 const allOf = (result: ReturnType<typeof merge>) =>
-  new Set([NAME, DESCRIPTION, ...result.clashes.map(({ i }) => itemKey(i))]);
+  new Set(result.clashes.map(({ key }) => key));
 
 type Edit = (items: Items) => Items;
 const size = fc.integer({ min: 1, max: 6 });
@@ -245,8 +245,10 @@ describe('merging', () => {
       items: [],
     });
     const merging = merge(content('a'), content('b'), content('c'));
-    expect(merging.clashesInName).toBe(true);
+    expect(merging.clashes).toEqual([
+      { key: 'name', field: 'name', mine: 'b', theirs: 'c' },
+    ]);
     expect(merging.resultOf(new Set()).name).toBe('b');
-    expect(merging.resultOf(new Set([NAME])).name).toBe('c');
+    expect(merging.resultOf(allOf(merging)).name).toBe('c');
   });
 });

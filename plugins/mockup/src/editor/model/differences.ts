@@ -17,20 +17,21 @@ export function differencesOf(before: Items, after: Items): ItemDifference[] {
   return compareLayouts([...before], [...after]).items;
 }
 
-/** What two people have changed of the same. */
+/** What two people have changed, each to something else: a text of the mockup, or an item. */
+type Clash = { key: string } & (
+  | { field: Field; mine: string; theirs: string }
+  | { i: string; mine?: LayoutItem; theirs?: LayoutItem }
+);
+
+const FIELDS = ['name', 'description'] as const;
+type Field = (typeof FIELDS)[number];
+
+/** What two people have made of the same. */
 export interface Merge {
-  /** Items that both have changed, each to something else. */
-  clashes: { i: string; mine?: LayoutItem; theirs?: LayoutItem }[];
-  clashesInName: boolean;
-  clashesInDescription: boolean;
-  /** The result, with these of the clashes decided for theirs. */
+  clashes: Clash[];
+  /** The result, with the clashes of these keys decided for theirs. */
   resultOf(theirs: ReadonlySet<string>): Content;
 }
-
-/** The keys of a merge's decisions that are no items: an item's begins with `item `. */
-export const NAME = 'name';
-export const DESCRIPTION = 'description';
-export const itemKey = (i: string) => `item ${i}`;
 
 /**
  * Merges what two people have made of the same. What only one has changed is in the result. What
@@ -43,30 +44,38 @@ export function merge(base: Content, mine: Content, theirs: Content): Merge {
   const myChanges = new Map(
     differencesOf(base.items, mine.items).map(each => [each.i, each]),
   );
-  const clashes = [...theirChanges.values()].flatMap(their => {
+  const clashesOfItems = [...theirChanges.values()].flatMap(their => {
     const { i, after } = their;
     const my = myChanges.get(i);
     return my && !isSameChange(my, their)
-      ? [{ i, mine: my.after, theirs: after }]
+      ? [{ key: `item ${i}`, i, mine: my.after, theirs: after }]
       : [];
   });
-  const clashing = new Set(clashes.map(({ i }) => i));
-  const clashesIn = (field: 'name' | 'description') =>
-    mine[field] !== base[field] &&
-    theirs[field] !== base[field] &&
-    mine[field] !== theirs[field];
-  const fieldOf = (field: 'name' | 'description', isTheirs: boolean) => {
-    const changed = mine[field] === base[field] ? theirs : mine;
-    return (clashesIn(field) && isTheirs ? theirs : changed)[field];
-  };
+  const clashes: Clash[] = [
+    ...FIELDS.filter(
+      field =>
+        mine[field] !== base[field] &&
+        theirs[field] !== base[field] &&
+        mine[field] !== theirs[field],
+    ).map(field => ({
+      ...{ key: field, field },
+      ...{ mine: mine[field], theirs: theirs[field] },
+    })),
+    ...clashesOfItems,
+  ];
+  const keyOfItem = new Map(clashesOfItems.map(({ i, key }) => [i, key]));
 
   return {
     clashes,
-    clashesInName: clashesIn('name'),
-    clashesInDescription: clashesIn('description'),
     resultOf(decided) {
-      const takesTheirs = (i: string) =>
-        theirChanges.has(i) && (!clashing.has(i) || decided.has(itemKey(i)));
+      const takesTheirs = (i: string) => {
+        const key = keyOfItem.get(i);
+        return theirChanges.has(i) && (key === undefined || decided.has(key));
+      };
+      const textOf = (field: Field) =>
+        mine[field] === base[field] || decided.has(field)
+          ? theirs[field]
+          : mine[field];
       const mineById = byId(mine.items);
       const theirsById = byId(theirs.items);
       const kept = [...mineById].flatMap(([i, placed]) => {
@@ -83,8 +92,8 @@ export function merge(base: Content, mine: Content, theirs: Content): Merge {
         myChanges.size > 0 ? isPlacedByThem : () => false,
       );
       return {
-        name: fieldOf('name', decided.has(NAME)),
-        description: fieldOf('description', decided.has(DESCRIPTION)),
+        name: textOf('name'),
+        description: textOf('description'),
         items,
       };
     },

@@ -19,7 +19,7 @@ import { useWords } from '../../history/difference/useWords';
 import { mockupTranslationRef } from '../../translation';
 import styles from '../editor.module.css';
 import type { Saved } from '../model/content';
-import { DESCRIPTION, itemKey, merge, NAME } from '../model/differences';
+import { type Merge, merge } from '../model/differences';
 import type { Content } from '../model/editorReducer';
 import { Differences } from './Differences';
 
@@ -45,10 +45,6 @@ export function ConflictDialog(props: {
     () => merge(base, mine, theirs.content),
     [base, mine, theirs],
   );
-  const hasClashes =
-    merging.clashes.length > 0 ||
-    merging.clashesInName ||
-    merging.clashesInDescription;
   // The drawing is made again for other lists.
   const drawn = useMemo(
     () => ({ before: [...mine.items], after: [...theirs.content.items] }),
@@ -73,7 +69,8 @@ export function ConflictDialog(props: {
       </DialogHeader>
       {isMerging ? (
         <Decisions
-          {...{ merging, mine, theirs: theirs.content, onMerge }}
+          merging={merging}
+          onMerge={onMerge}
           onBack={() => setMerging(false)}
         />
       ) : (
@@ -139,7 +136,7 @@ export function ConflictDialog(props: {
             <Button
               isDisabled={isPending}
               onPress={() =>
-                hasClashes
+                merging.clashes.length > 0
                   ? setMerging(true)
                   : onMerge(merging.resultOf(new Set()))
               }
@@ -155,13 +152,11 @@ export function ConflictDialog(props: {
 
 /** What both have changed: one choice for each. */
 function Decisions(props: {
-  merging: ReturnType<typeof merge>;
-  mine: Content;
-  theirs: Content;
+  merging: Merge;
   onMerge: (result: Content) => void;
   onBack: () => void;
 }) {
-  const { merging, mine, theirs, onMerge, onBack } = props;
+  const { merging, onMerge, onBack } = props;
   const { nameOfItem, labelOf } = useWords();
   const { t } = useTranslationRef(mockupTranslationRef);
   const [decided, setDecided] = useState<ReadonlySet<string>>(new Set());
@@ -175,30 +170,16 @@ function Decisions(props: {
   };
   const saysItem = (item: LayoutItem | undefined) =>
     item ? labelOf(item) : t('editor.merge.removed');
-  const choices = [
-    ...(merging.clashesInName
-      ? [choice(NAME, t('list.details.name'), mine.name, theirs.name)]
-      : []),
-    ...(merging.clashesInDescription
-      ? [
-          choice(
-            DESCRIPTION,
-            t('list.details.description'),
-            mine.description,
-            theirs.description,
-          ),
-        ]
-      : []),
-    ...merging.clashes.map(clash => {
-      const known = clash.mine ?? clash.theirs;
-      return choice(
-        itemKey(clash.i),
-        known ? nameOfItem(known) : clash.i,
-        saysItem(clash.mine),
-        saysItem(clash.theirs),
-      );
-    }),
-  ];
+  const choices = merging.clashes.map(clash => {
+    if ('field' in clash) {
+      const { key, field, mine, theirs } = clash;
+      return choice(key, t(`list.details.${field}`), mine, theirs);
+    }
+    const { key, i, mine, theirs } = clash;
+    const known = mine ?? theirs;
+    const label = known ? nameOfItem(known) : i;
+    return choice(key, label, saysItem(mine), saysItem(theirs));
+  });
   return (
     <>
       <DialogBody>
