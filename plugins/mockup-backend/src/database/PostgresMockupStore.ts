@@ -69,14 +69,12 @@ export class PostgresMockupStore implements MockupStore {
     );
     const [field, direction] = orderBy.split(',');
 
-    const { knex } = this.#statements;
     const matching = this.#select('mockups', { owner, filter });
     if (search) {
       applySearch(matching, search, this.#statements.tenantId);
     }
     const page = await fetchPage<MockupRow>({
-      run: statement => this.#statements.run(statement),
-      knex,
+      statements: this.#statements,
       matching,
       columns: MOCKUP_COLUMNS,
       order: {
@@ -90,7 +88,7 @@ export class PostgresMockupStore implements MockupStore {
   };
 
   readonly get: MockupStore['get'] = async (id, options) => {
-    const row = await this.#queryOne<MockupRow & VersionRow>(
+    const row = await this.#statements.oneOfMockups<MockupRow & VersionRow>(
       statements.SELECT_MOCKUP,
       { id },
       options?.filter,
@@ -155,7 +153,7 @@ export class PostgresMockupStore implements MockupStore {
   };
 
   readonly delete: MockupStore['delete'] = async (id, options = {}) => {
-    const row = await this.#queryOne(
+    const row = await this.#statements.oneOfMockups(
       statements.DELETE_MOCKUP,
       { ...atRevision(id, options), deletedBy: options.deletedBy ?? '' },
       options.filter,
@@ -173,7 +171,6 @@ export class PostgresMockupStore implements MockupStore {
       query,
       'query',
     );
-    const { knex } = this.#statements;
     const matching = this.#select('mockup_trash as mockups', { owner, filter });
     if (search) {
       const pattern = containing(search);
@@ -184,8 +181,7 @@ export class PostgresMockupStore implements MockupStore {
       );
     }
     const page = await fetchPage<TrashRow>({
-      run: statement => this.#statements.run(statement),
-      knex,
+      statements: this.#statements,
       matching,
       columns: TRASH_COLUMNS,
       order: {
@@ -206,7 +202,7 @@ export class PostgresMockupStore implements MockupStore {
   };
 
   readonly restore: MockupStore['restore'] = async (id, options) => {
-    const row = await this.#queryOne<MockupRow>(
+    const row = await this.#statements.oneOfMockups<MockupRow>(
       statements.RESTORE_MOCKUP,
       { id },
       options?.filter,
@@ -215,7 +211,7 @@ export class PostgresMockupStore implements MockupStore {
   };
 
   readonly purge: MockupStore['purge'] = async (id, options) => {
-    const row = await this.#queryOne(
+    const row = await this.#statements.oneOfMockups(
       statements.PURGE_MOCKUP,
       { id },
       options?.filter,
@@ -228,7 +224,9 @@ export class PostgresMockupStore implements MockupStore {
     request,
     options,
   ) => {
-    const row = await this.#queryOne<VersionRow & { revision: string }>(
+    const row = await this.#statements.oneOfMockups<
+      VersionRow & { revision: string }
+    >(
       statements.INSERT_VERSION,
       {
         ...atRevision(mockupId, options),
@@ -289,7 +287,7 @@ export class PostgresMockupStore implements MockupStore {
       cursor === undefined
         ? null
         : decodeCursor(versionPositionSchema, scope, cursor).after;
-    const mockup = await this.#queryOne<{ versions: number }>(
+    const mockup = await this.#statements.oneOfMockups<{ versions: number }>(
       statements.COUNT_VERSIONS,
       { mockupId },
       filter,
@@ -321,7 +319,7 @@ export class PostgresMockupStore implements MockupStore {
     versionId,
     options,
   ) => {
-    const row = await this.#queryOne<VersionRow>(
+    const row = await this.#statements.oneOfMockups<VersionRow>(
       statements.SELECT_VERSION,
       { mockupId, versionId },
       options?.filter,
@@ -333,7 +331,7 @@ export class PostgresMockupStore implements MockupStore {
     mockupId,
     options,
   ) => {
-    const row = await this.#queryOne<VersionRow>(
+    const row = await this.#statements.oneOfMockups<VersionRow>(
       statements.SELECT_LATEST_VERSION,
       { mockupId },
       options?.filter,
@@ -417,7 +415,7 @@ export class PostgresMockupStore implements MockupStore {
     condition: MockupWriteCondition,
     bindings: Knex.ValueDict,
   ) {
-    const row = await this.#queryOne<MockupRow>(
+    const row = await this.#statements.oneOfMockups<MockupRow>(
       sql,
       { ...bindings, ...atRevision(id, condition) },
       condition.filter,
@@ -438,7 +436,9 @@ export class PostgresMockupStore implements MockupStore {
     bindings: Knex.ValueDict,
   ) {
     const { mockupId, versionId, condition } = of;
-    const row = await this.#queryOne<VersionRow & { revision: string }>(
+    const row = await this.#statements.oneOfMockups<
+      VersionRow & { revision: string }
+    >(
       sql,
       { ...bindings, ...atRevision(mockupId, condition), versionId },
       condition.filter,
@@ -462,7 +462,7 @@ export class PostgresMockupStore implements MockupStore {
   ): Promise<undefined> {
     if (
       condition.ifRevisionIn &&
-      (await this.#queryOne(
+      (await this.#statements.someOfMockups(
         statements.SELECT_MOCKUP_EXISTS,
         { id },
         condition.filter,
@@ -473,13 +473,6 @@ export class PostgresMockupStore implements MockupStore {
       );
     }
     return undefined;
-  }
-
-  async #queryOne<TRow extends object>(
-    ...query: Parameters<TenantStatements['ofMockups']>
-  ): Promise<TRow | undefined> {
-    const [row] = await this.#statements.ofMockups<TRow>(...query);
-    return row;
   }
 }
 

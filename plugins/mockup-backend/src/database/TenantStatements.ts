@@ -65,6 +65,21 @@ export class TenantStatements {
       : [];
   }
 
+  /** The first row of `ofMockups`. */
+  async oneOfMockups<TRow extends object>(
+    ...query: Parameters<TenantStatements['ofMockups']>
+  ): Promise<TRow | undefined> {
+    const [row] = await this.ofMockups<TRow>(...query);
+    return row;
+  }
+
+  /** Runs SQL as `ofMockups` does. Returns whether there is a row. */
+  async someOfMockups(
+    ...query: Parameters<TenantStatements['ofMockups']>
+  ): Promise<boolean> {
+    return (await this.ofMockups(...query)).length > 0;
+  }
+
   /**
    * Runs SQL as `ofMockups` does, when no other that names the same lock runs. It waits in a statement
    * of its own, so that it sees what the one before it has committed. The advisory lock is held

@@ -8,6 +8,7 @@ import {
   encodeCursor,
   positionSchema,
 } from './cursor';
+import type { TenantStatements } from './TenantStatements';
 
 /** The order of a list of mockups. */
 export interface ListOrder {
@@ -73,15 +74,14 @@ const BY_CHANGE: ListOrder = {
  * after it was read appears twice.
  */
 export async function fetchPage<TRow extends { id: string }>(options: {
-  run: <T extends object>(statement: Knex.QueryBuilder) => Promise<T[]>;
-  knex: Knex;
+  statements: Pick<TenantStatements, 'run' | 'knex'>;
   matching: Knex.QueryBuilder;
   columns: string;
   order: ListOrder;
   scope: CursorScope;
   page: { limit: number; offset: number; cursor?: string };
 }): Promise<Page<TRow>> {
-  const { run, knex, matching, columns, order, scope, page } = options;
+  const { statements, matching, columns, order, scope, page } = options;
   const { limit, offset, cursor } = page;
   type Row = TRow & Positioned;
 
@@ -91,12 +91,12 @@ export async function fetchPage<TRow extends { id: string }>(options: {
     narrow: (builder: Knex.QueryBuilder) => void = () => {},
   ) => {
     const key = by.isTime ? preciseTime(by.column) : by.column;
-    return run<Row>(
+    return statements.run<Row>(
       matching
         .clone()
         .modify(narrow)
         .select(
-          knex.raw(`${columns}, ${key} as position_key,
+          statements.knex.raw(`${columns}, ${key} as position_key,
             ${preciseTime(
               "clock_timestamp() at time zone 'utc'",
             )} as position_since,
@@ -114,7 +114,7 @@ export async function fetchPage<TRow extends { id: string }>(options: {
     );
   };
   const countAll = async () => {
-    const [{ count }] = await run<{ count: string }>(
+    const [{ count }] = await statements.run<{ count: string }>(
       matching.clone().count({ count: '*' }),
     );
     return Number(count);

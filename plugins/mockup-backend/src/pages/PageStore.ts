@@ -8,7 +8,7 @@ import {
 } from 'backstage-plugin-mockup-common';
 import type { MockupFilter } from 'backstage-plugin-mockup-node';
 import type { TenantStatements } from '../database/TenantStatements';
-import * as statements from './statements';
+import * as sql from './statements';
 
 /** A reader of pages. */
 export interface PageReader {
@@ -38,16 +38,12 @@ type PageRowWithLayout = PageRow & { layout_data: LayoutItem[] };
 
 /** The pages of a tenant on PostgreSQL. It checks no permissions. */
 export class PageStore {
-  readonly #statements: TenantStatements;
-
-  constructor(tenantStatements: TenantStatements) {
-    this.#statements = tenantStatements;
-  }
+  constructor(private readonly statements: TenantStatements) {}
 
   /** The pages visible to a reader, by path. */
   async list(reader: PageReader): Promise<PublishedPage[]> {
-    const rows = await this.#statements.query<PageRow>(
-      statements.SELECT_PAGES,
+    const rows = await this.statements.query<PageRow>(
+      sql.SELECT_PAGES,
       this.#bindingsOf(reader),
     );
     return rows.map(toPage);
@@ -58,8 +54,8 @@ export class PageStore {
     path: string,
     reader: PageReader,
   ): Promise<PublishedPageWithLayout | undefined> {
-    const [row] = await this.#statements.query<PageRowWithLayout>(
-      statements.SELECT_PAGE,
+    const [row] = await this.statements.query<PageRowWithLayout>(
+      sql.SELECT_PAGE,
       { ...this.#bindingsOf(reader), path },
     );
     return row && toPageWithLayout(row);
@@ -69,8 +65,8 @@ export class PageStore {
   async getHome(
     reader: PageReader,
   ): Promise<PublishedPageWithLayout | undefined> {
-    const [row] = await this.#statements.query<PageRowWithLayout>(
-      statements.SELECT_HOME,
+    const [row] = await this.statements.query<PageRowWithLayout>(
+      sql.SELECT_HOME,
       this.#bindingsOf(reader),
     );
     return row && toPageWithLayout(row);
@@ -82,9 +78,9 @@ export class PageStore {
     allowed: MockupFilter | undefined,
     mayPublish: MockupFilter | undefined,
   ): Promise<PublishedPage[]> {
-    const rows = await this.#statements.ofMockups<PageRow>(
-      statements.SELECT_PAGES_OF_MOCKUP,
-      { mockupId, mayPublish: this.#statements.condition(mayPublish) },
+    const rows = await this.statements.ofMockups<PageRow>(
+      sql.SELECT_PAGES_OF_MOCKUP,
+      { mockupId, mayPublish: this.statements.condition(mayPublish) },
       allowed,
     );
     return rows.map(toPage);
@@ -107,10 +103,10 @@ export class PageStore {
     },
   ): Promise<PublishedPage | undefined> {
     const { title, audience, home, template } = request;
-    const [row] = await this.#statements.ofMockupsInTurn<PageRow>(
+    const [row] = await this.statements.ofMockupsInTurn<PageRow>(
       // Publications of a tenant count the same pages, and change the same home page.
       'mockup pages',
-      statements.PUBLISH_PAGE,
+      sql.PUBLISH_PAGE,
       {
         path,
         title: title ?? null,
@@ -130,16 +126,8 @@ export class PageStore {
   }
 
   /** Unpublishes a page. Returns false if there is no page of an allowed mockup at the path. */
-  async takeBack(
-    path: string,
-    allowed: MockupFilter | undefined,
-  ): Promise<boolean> {
-    const rows = await this.#statements.ofMockups(
-      statements.DELETE_PAGE,
-      { path },
-      allowed,
-    );
-    return rows.length > 0;
+  takeBack(path: string, allowed: MockupFilter | undefined): Promise<boolean> {
+    return this.statements.someOfMockups(sql.DELETE_PAGE, { path }, allowed);
   }
 
   /** The layout of a version of an allowed mockup. */
@@ -147,38 +135,37 @@ export class PageStore {
     { mockupId, versionId }: Pick<PublishPageRequest, 'mockupId' | 'versionId'>,
     allowed: MockupFilter | undefined,
   ): Promise<LayoutItem[] | undefined> {
-    const [row] = await this.#statements.ofMockups<
+    const row = await this.statements.oneOfMockups<
       Pick<PageRowWithLayout, 'layout_data'>
-    >(statements.SELECT_LAYOUT, { mockupId, versionId }, allowed);
+    >(sql.SELECT_LAYOUT, { mockupId, versionId }, allowed);
     return row?.layout_data;
   }
 
   /** Whether a version is ready, or the tenant does not require review. */
   async isReviewed(versionId: string): Promise<boolean> {
-    const rows = await this.#statements.query(statements.SELECT_IS_REVIEWED, {
+    const rows = await this.statements.query(sql.SELECT_IS_REVIEWED, {
       versionId,
     });
     return rows.length > 0;
   }
 
   /** Whether a page at a path is visible to a reader, or belongs to an allowed mockup. */
-  async isThere(
+  isThere(
     path: string,
     reader: PageReader,
     allowed: MockupFilter | undefined,
   ): Promise<boolean> {
-    const rows = await this.#statements.ofMockups(
-      statements.SELECT_PAGE_EXISTS,
+    return this.statements.someOfMockups(
+      sql.SELECT_PAGE_EXISTS,
       { ...this.#bindingsOf(reader), path },
       allowed,
     );
-    return rows.length > 0;
   }
 
   /** The mockup of the page at a path, for any audience. */
   async mockupAt(path: string): Promise<string | undefined> {
-    const [row] = await this.#statements.query<Pick<PageRow, 'mockup_id'>>(
-      statements.SELECT_MOCKUP_AT,
+    const [row] = await this.statements.query<Pick<PageRow, 'mockup_id'>>(
+      sql.SELECT_MOCKUP_AT,
       { path },
     );
     return row?.mockup_id;
@@ -188,7 +175,7 @@ export class PageStore {
     return {
       audiences,
       user: user ?? null,
-      mayPublish: this.#statements.condition(mayPublish),
+      mayPublish: this.statements.condition(mayPublish),
     };
   }
 }

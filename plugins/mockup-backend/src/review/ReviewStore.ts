@@ -9,7 +9,7 @@ import {
 import type { MockupFilter } from 'backstage-plugin-mockup-node';
 import { SELECT_MOCKUP_EXISTS } from '../database/statements';
 import type { TenantStatements } from '../database/TenantStatements';
-import * as statements from './statements';
+import * as sql from './statements';
 
 /** The mockups for which a caller has a permission; all if undefined. */
 type Allowed = MockupFilter | undefined;
@@ -45,20 +45,15 @@ interface ReadyRow {
 
 /** The comments and ready versions of a tenant on PostgreSQL. It checks no permissions. */
 export class ReviewStore {
-  readonly #statements: TenantStatements;
-
-  constructor(tenantStatements: TenantStatements) {
-    this.#statements = tenantStatements;
-  }
+  constructor(private readonly statements: TenantStatements) {}
 
   /** Whether an allowed mockup exists. */
-  async hasMockup(mockupId: string, allowed: Allowed): Promise<boolean> {
-    const rows = await this.#statements.ofMockups(
+  hasMockup(mockupId: string, allowed: Allowed): Promise<boolean> {
+    return this.statements.someOfMockups(
       SELECT_MOCKUP_EXISTS,
       { id: mockupId },
       allowed,
     );
-    return rows.length > 0;
   }
 
   /** The comments of a mockup, oldest first. */
@@ -66,8 +61,8 @@ export class ReviewStore {
     mockupId: string,
     allowed: Allowed,
   ): Promise<MockupComment[]> {
-    const rows = await this.#statements.ofMockups<CommentRow>(
-      statements.SELECT_COMMENTS,
+    const rows = await this.statements.ofMockups<CommentRow>(
+      sql.SELECT_COMMENTS,
       { mockupId },
       allowed,
     );
@@ -81,13 +76,13 @@ export class ReviewStore {
     options: { author: string; idempotencyKey?: string; allowed: Allowed },
   ): Promise<MockupComment | undefined> {
     const { author, idempotencyKey, allowed } = options;
-    const { tenantId } = this.#statements;
+    const { tenantId } = this.statements;
     // A path may have the id in capitals.
     const id = mockupId.toLowerCase();
-    const [row] = await this.#statements.ofMockupsInTurn<CommentRow>(
+    const [row] = await this.statements.ofMockupsInTurn<CommentRow>(
       // Otherwise comments that are made at once would count the same others.
       `mockup comments ${id}`,
-      statements.INSERT_COMMENT,
+      sql.INSERT_COMMENT,
       {
         newId: idOfAttempts(idempotencyKey, [tenantId, author, id, text, item]),
         mockupId,
@@ -106,8 +101,8 @@ export class ReviewStore {
     resolved: boolean,
     { user, allowed }: { user: string; allowed: Allowed },
   ): Promise<MockupComment | undefined> {
-    const [row] = await this.#statements.ofMockups<CommentRow>(
-      statements.RESOLVE_COMMENT,
+    const row = await this.statements.oneOfMockups<CommentRow>(
+      sql.RESOLVE_COMMENT,
       { ...comment, resolved, user },
       allowed,
     );
@@ -115,32 +110,30 @@ export class ReviewStore {
   }
 
   /** False if there is no such comment, or the user may not delete it. */
-  async deleteComment(
+  deleteComment(
     comment: CommentOf,
     options: { user: string; allowed: Allowed; mayDelete: Allowed },
   ): Promise<boolean> {
     const { user, allowed, mayDelete } = options;
-    const rows = await this.#statements.ofMockups(
-      statements.DELETE_COMMENT,
-      { ...comment, user, mayDelete: this.#statements.condition(mayDelete) },
+    return this.statements.someOfMockups(
+      sql.DELETE_COMMENT,
+      { ...comment, user, mayDelete: this.statements.condition(mayDelete) },
       allowed,
     );
-    return rows.length > 0;
   }
 
-  async hasComment(comment: CommentOf, allowed: Allowed): Promise<boolean> {
-    const rows = await this.#statements.ofMockups(
-      statements.SELECT_COMMENT_EXISTS,
+  hasComment(comment: CommentOf, allowed: Allowed): Promise<boolean> {
+    return this.statements.someOfMockups(
+      sql.SELECT_COMMENT_EXISTS,
       { ...comment },
       allowed,
     );
-    return rows.length > 0;
   }
 
   /** The ready versions of a mockup, most recently marked first. */
   async listReady(mockupId: string, allowed: Allowed): Promise<ReadyVersion[]> {
-    const rows = await this.#statements.ofMockups<ReadyRow>(
-      statements.SELECT_READY,
+    const rows = await this.statements.ofMockups<ReadyRow>(
+      sql.SELECT_READY,
       { mockupId, most: MOCKUP_LIMITS.pageSize },
       allowed,
     );
@@ -152,8 +145,8 @@ export class ReviewStore {
     version: VersionOf,
     { user, allowed }: { user: string; allowed: Allowed },
   ): Promise<ReadyVersion | undefined> {
-    const [row] = await this.#statements.ofMockups<ReadyRow>(
-      statements.MARK_READY,
+    const row = await this.statements.oneOfMockups<ReadyRow>(
+      sql.MARK_READY,
       { ...version, user },
       allowed,
     );
@@ -161,13 +154,12 @@ export class ReviewStore {
   }
 
   /** False if the version is not ready. */
-  async unmarkReady(version: VersionOf, allowed: Allowed): Promise<boolean> {
-    const rows = await this.#statements.ofMockups(
-      statements.UNMARK_READY,
+  unmarkReady(version: VersionOf, allowed: Allowed): Promise<boolean> {
+    return this.statements.someOfMockups(
+      sql.UNMARK_READY,
       { ...version },
       allowed,
     );
-    return rows.length > 0;
   }
 
   /** The author of a version of an allowed mockup. */
@@ -175,8 +167,8 @@ export class ReviewStore {
     version: VersionOf,
     allowed: Allowed,
   ): Promise<string | undefined> {
-    const [row] = await this.#statements.ofMockups<{ created_by: string }>(
-      statements.SELECT_VERSION_AUTHOR,
+    const row = await this.statements.oneOfMockups<{ created_by: string }>(
+      sql.SELECT_VERSION_AUTHOR,
       { ...version },
       allowed,
     );
@@ -184,8 +176,8 @@ export class ReviewStore {
   }
 
   async getSettings(): Promise<MockupSettings> {
-    const [row] = await this.#statements.query<{ review_required: boolean }>(
-      statements.SELECT_SETTINGS,
+    const [row] = await this.statements.query<{ review_required: boolean }>(
+      sql.SELECT_SETTINGS,
       {},
     );
     return { reviewRequired: row?.review_required ?? false };
@@ -195,7 +187,7 @@ export class ReviewStore {
     { reviewRequired }: MockupSettings,
     user: string,
   ): Promise<void> {
-    await this.#statements.query(statements.UPDATE_SETTINGS, {
+    await this.statements.query(sql.UPDATE_SETTINGS, {
       reviewRequired,
       user,
     });
@@ -206,8 +198,8 @@ export class ReviewStore {
     mockupId: string,
     { user, allowed }: { user: string; allowed: Allowed },
   ): Promise<string[] | undefined> {
-    const [row] = await this.#statements.ofMockups<{ others: string[] }>(
-      statements.ANNOUNCE_EDITOR,
+    const row = await this.statements.oneOfMockups<{ others: string[] }>(
+      sql.ANNOUNCE_EDITOR,
       { mockupId, user },
       allowed,
     );
