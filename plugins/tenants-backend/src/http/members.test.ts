@@ -234,6 +234,7 @@ describe.each(databases.eachSupportedId().slice(-1))('members on %s', id => {
       expect(await mine(service('plugin:search'))).toEqual(['default: member']);
       expect(await mine(service('tenant:acme'))).toEqual(['acme: member']);
       expect(await mine(service('tenant:gone'))).toEqual([]);
+      expect(await mine(service('tenant:acme'), '?offset=1')).toEqual([]);
     });
   });
 });

@@ -56,6 +56,7 @@ describe.each(databases.eachSupportedId().slice(-1))(
           namespace: 'teams',
         }),
         entity('User', 'odd', { displayName: { not: 'a text' } }),
+        entity('User', 'blank', { displayName: ' ', title: 'Not blank' }),
         ...Array.from({ length: 60 }, (_, i) => entity('User', `many-${i}`)),
       ],
     });
@@ -102,6 +103,9 @@ describe.each(databases.eachSupportedId().slice(-1))(
       expect((await find('?search=odd')).body).toEqual([
         { principal: 'user:default/odd', kind: 'user', display_name: null },
       ]);
+      expect((await find('?search=blank')).body).toMatchObject([
+        { display_name: 'Not blank' },
+      ]);
       expect((await find('?search=nobody')).body).toEqual([]);
     });
 
@@ -122,9 +126,14 @@ describe.each(databases.eachSupportedId().slice(-1))(
       const query = [...named, 'ci', JANE.principal]
         .map(principal => `principal=${encodeURIComponent(principal)}`)
         .join('&');
+      const asked = jest.spyOn(catalog, 'getEntitiesByRefs');
       const { body, headers } = await find(`?${query}`);
       expect([body, headers['x-total-count']]).toEqual([[CREW, JANE], '2']);
       expect((await find('?principal=ci')).body).toEqual([]);
+      // The catalog refuses what is no reference, as those of services are not.
+      expect(asked.mock.calls.map(([{ entityRefs }]) => entityRefs)).toEqual([
+        [CREW.principal, JANE.principal, 'user:default/none'],
+      ]);
     });
 
     it('is what the client calls, with many references too', async () => {
