@@ -107,6 +107,7 @@ describe.each(databases.eachSupportedId())('adopting a catalog on %s', id => {
     expect(await adopt({ connection })).toEqual({
       adopted: true,
       begun: true,
+      ending: false,
       catalogSchema: 'public',
       engineTables: true,
       engineEntities: 100,

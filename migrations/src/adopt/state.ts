@@ -19,8 +19,8 @@ export const PARENTS = 'entity_parents';
 
 /** The state of a tenant's adoption, by its keys in the table. */
 interface AdoptionState {
-  /** The adopted engine. */
-  engine: { schema: string };
+  /** The adopted engine; `ending` once `unadopt` has begun, until an adoption begins anew. */
+  engine: { schema: string; ending?: true };
   /** With the default tenant, written by an earlier version: what its adoption created. */
   created: { schema: boolean; tables: boolean };
   /** The position of the first copy; `done` once both sides were equal. */

@@ -51,6 +51,8 @@ export interface AdoptionStatus {
   adopted: boolean;
   /** Whether an adoption was begun; it may have been stopped in the middle. */
   begun: boolean;
+  /** Whether its end was begun, and is not complete. */
+  ending: boolean;
   /** The schema of the engine's tables, if exactly one has them. */
   catalogSchema?: string;
   /** Whether the tables of a stock catalog exist. */
@@ -86,6 +88,8 @@ export interface AdoptedTenantStatus {
   engineTables: boolean;
   /** Whether both sides were equal once, and every change is carried since. */
   isComplete: boolean;
+  /** Whether the end of its adoption was begun, and is not complete. */
+  isEnding: boolean;
   /** How many rows could not be carried. */
   faults: number;
 }
@@ -103,7 +107,8 @@ export async function readAdoptedTenantStatus(
             t.deleted_at is not null as "isDeleted",
             s.value ->> 'schema' as "catalogSchema",
             r.oid is not null as "engineTables",
-            coalesce((c.value -> 'done')::boolean, false) as "isComplete",
+            coalesce((c.value -> 'done')::boolean, false) and not s.value ? 'ending' as "isComplete",
+            s.value ? 'ending' as "isEnding",
             coalesce(f.faults, 0)::int as faults
        from ${ADOPTION_STATE} s
        left join tenants t on t.tenant_id = s.tenant_id
@@ -139,13 +144,20 @@ export async function readAdoptionStatus(
     adopted?.schema,
   );
   const engine = found.length === 1 ? found[0] : undefined;
+  const ending = adopted?.ending === true;
   const missing =
-    adopted && engine ? await tablesWithoutTriggers(executor, engine) : [];
+    adopted && engine && !ending
+      ? await tablesWithoutTriggers(executor, engine)
+      : [];
   const { faults, latestFaults } = await readFaults(executor, tenantId);
   return {
     adopted:
-      engine !== undefined && copy?.done === true && missing.length === 0,
+      engine !== undefined &&
+      copy?.done === true &&
+      !ending &&
+      missing.length === 0,
     begun: adopted !== undefined,
+    ending,
     catalogSchema: engine?.schema,
     engineTables: found.length > 0,
     engineEntities: engine ? await countEntities(executor, engine) : 0,
@@ -228,6 +240,12 @@ export function renderAdoption(
   if (!begun) {
     return `The ${what} with ${entities} is not adopted ${advice}.`;
   }
+  if (status.ending) {
+    return `The end of the adoption of the ${what} is not complete (${adoptCommand(
+      engine,
+      'unadopt',
+    )}).`;
+  }
   return [
     adopted
       ? `The ${what} is adopted: its ${entities} are ${describeTenant(
@@ -290,10 +308,12 @@ export function renderAdoptedTenants(tenants: AdoptedTenantStatus[]): string {
 /** What is wrong with the engine of a tenant, and what to type. */
 function describeAdopted(tenant: AdoptedTenantStatus): string {
   const engine: Engine = { ...tenant, schema: tenant.catalogSchema };
-  const isGone = !tenant.engineTables || tenant.slug === null;
+  const { isEnding } = tenant;
+  const ends = isEnding || !tenant.engineTables || tenant.slug === null;
   const reasons = [
     ...(tenant.engineTables ? [] : ["its engine's tables are gone"]),
     ...(tenant.slug === null ? ['it is no tenant any more'] : []),
+    ...(isEnding ? ['no longer adopted'] : []),
     ...(tenant.isComplete ? [] : ['not complete']),
     ...(tenant.faults > 0
       ? [formatThings(tenant.faults, 'adoption fault')]
@@ -301,6 +321,6 @@ function describeAdopted(tenant: AdoptedTenantStatus): string {
   ];
   return `  ${describeTenant(engine)}: ${reasons.join(', ')} (${adoptCommand(
     engine,
-    isGone ? 'unadopt' : 'adopt',
+    ends ? 'unadopt' : 'adopt',
   )})`;
 }

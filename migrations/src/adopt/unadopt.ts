@@ -15,6 +15,7 @@ import {
   ADOPTION_STATE,
   FAULTS,
   PARENTS,
+  putState,
   readState,
 } from './state';
 
@@ -51,8 +52,12 @@ async function end(
   engine: Engine,
   emptied: string[],
 ): Promise<void> {
+  const { schema, tenantId } = engine;
+  await context.executor.execute(
+    putState(tenantId, 'engine', { schema, ending: true }),
+  );
   await stopCarrying(context, engine);
-  const tenant = escapeLiteral(engine.tenantId);
+  const tenant = escapeLiteral(tenantId);
   await context.executor.transaction({
     title: `Forget the adoption of ${describeTenant(engine)}`,
     locks: `The tenant's rows of ${[...emptied, FAULTS, ADOPTION_STATE].join(

@@ -349,7 +349,7 @@ export class TenancyMigration {
    * Undoes `first` and all later steps, the last one first, and the product's own tables with
    * the first step of their phase. This includes a killed step, which the journal does not record.
    *
-   * @param begin - called once nothing refuses the undo any more
+   * @param begin - called once nothing refuses the undo any more, and it is recorded as begun
    */
   async undoFrom(first: Step, begin?: () => Promise<void>): Promise<void> {
     const { context } = this;
@@ -377,10 +377,10 @@ export class TenancyMigration {
     for (const step of reached) {
       await step.refuseUndo?.(context);
     }
-    await begin?.();
     await this.createBookkeeping();
     await renewRecord(context, journal);
     await this.write(state.put(UNDO, first.name));
+    await begin?.();
     for (const step of reached) {
       if (undone.includes(step)) {
         await this.undo(step);

@@ -29,6 +29,21 @@ export async function existingTables<Table extends string>(
   return found.map(({ name }) => name);
 }
 
+/** Whether all of these tables are there, and the login may read them. */
+export async function areReadable(
+  { read }: Pick<Executor, 'read'>,
+  tables: readonly string[],
+): Promise<boolean> {
+  const [{ readable }] = await read<{ readable: boolean }>(
+    `select count(*) = $2 as readable
+       from unnest($1::text[]) name
+       join pg_class c on c.oid = to_regclass(quote_ident(name))
+      where has_table_privilege(c.oid, 'select')`,
+    [tables, tables.length],
+  );
+  return readable;
+}
+
 export async function columnExists(
   executor: Executor,
   table: string,

@@ -6,6 +6,7 @@ import {
   LEASES_TABLE,
   PROCESSES_TABLE,
 } from '../schema/tables';
+import { areReadable } from '../schema/lookups';
 import { enumerate, formatThings } from '../text';
 
 /** What the engines of active tenants do. */
@@ -39,14 +40,7 @@ export async function readEngines(
   context: Pick<StepContext, 'executor'>,
 ): Promise<EnginesStatus | null> {
   const { executor } = context;
-  const [{ readable }] = await executor.read<{ readable: boolean }>(
-    `select count(*) = $2 as readable
-       from unnest($1::text[]) name
-       join pg_class c on c.oid = to_regclass(quote_ident(name))
-      where has_table_privilege(c.oid, 'select')`,
-    [TABLES, TABLES.length],
-  );
-  if (!readable) {
+  if (!(await areReadable(executor, TABLES))) {
     return null;
   }
   const found = await executor.read<{ state: string; slugs: string[] }>(

@@ -51,11 +51,9 @@ describe.each(databases.eachSupportedId())(
       expect(stdout).toContain(`Next: ${ADOPT}.`);
     });
 
-    it('the phases create the tables empty, and the adoption follows', async () => {
+    it('the phases create the tables empty, which the adoption would do, too', async () => {
       await run('phase1', ...PREFLIGHT);
-      await expect(nextOf()).resolves.toMatchObject({
-        command: operatorCommand('phase2'),
-      });
+      await expect(nextOf()).resolves.toMatchObject({ command: ADOPT });
       for (const phase of ['phase2', 'phase3', 'phase4', 'phase5']) {
         const { exitCode, stdout } = await run(phase);
         expect(exitCode).toBe(EXIT_CODES.done);

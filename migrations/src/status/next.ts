@@ -1,6 +1,7 @@
 import { formatEntities, readAdoptionStatus } from '../adopt/status';
 import type { AdoptionStatus } from '../adopt/status';
 import type { PhaseNumber, StepContext } from '../engine/Step';
+import { LAST_BEFORE_CUTOVER } from '../engine/TenancyMigration';
 import type { TenancyMigration } from '../engine/TenancyMigration';
 import { RefusedError } from '../errors';
 import { operatorCommand } from '../operatorCommand';
@@ -40,16 +41,20 @@ const DEPLOY =
  * @param known - the adoption, where the caller has read it
  */
 export async function readNext(
-  migration: Pick<TenancyMigration, 'context' | 'completedPhase'>,
+  migration: Pick<
+    TenancyMigration,
+    'context' | 'completedPhase' | 'isUpToDate' | 'unfinishedUndo'
+  >,
   known?: AdoptionStatus,
 ): Promise<NextStep> {
   const { context } = migration;
   const phase = await migration.completedPhase();
   const created = await readCreatedCatalog(context);
-  if (created?.dropping) {
+  const isUndone = (await migration.unfinishedUndo()) !== undefined;
+  if (created?.dropping || isUndone) {
     return {
       what: 'Bring the way back to its end',
-      command: operatorCommand('rollback', '--to 0'),
+      command: operatorCommand('rollback', isUndone ? '' : '--to 0'),
     };
   }
   // Phase 5 creates the tables then: none are missing, and no application works on them.
@@ -57,17 +62,25 @@ export async function readNext(
   const tables = await readTableFacts(context);
   const missing = isCreated ? [] : missingTables(tables);
   const adoption = known ?? (await readAdoptionStatus(context));
-  // The adoption was begun and is not complete, or there is no other catalog.
+  // The adoption was begun and is not complete, or there is no other catalog. It also runs the
+  // phases that create the tables.
   if (
     adoption.engineTables &&
     !adoption.adopted &&
     (adoption.begun ||
       missing.length === TENANT_TABLES.length ||
-      (phase >= 5 &&
+      (isCreated && phase < LAST_BEFORE_CUTOVER) ||
+      (phase >= LAST_BEFORE_CUTOVER &&
         adoption.engineEntities > 0 &&
         !(await hasEntities(context, tables))))
   ) {
     return adoptionStep(adoption);
+  }
+  if (phase >= LAST_BEFORE_CUTOVER && !(await migration.isUpToDate())) {
+    return {
+      what: 'Bring the tables of this product up to date',
+      command: operatorCommand('upgrade'),
+    };
   }
   return missing.length > 0
     ? tablesStep(context.settings.schema, missing)
@@ -105,6 +118,12 @@ async function phaseStep(
 
 function adoptionStep(adoption: AdoptionStatus): NextStep {
   const catalog = describeCatalog(adoption);
+  if (adoption.ending) {
+    return {
+      what: `End the adoption of ${catalog}`,
+      command: operatorCommand('unadopt'),
+    };
+  }
   return {
     what: adoption.begun
       ? `Bring the adoption of ${catalog}, to its end`

@@ -10,6 +10,7 @@ import { existingTables } from '../schema/lookups';
 import { readDistribution } from '../sharding/shards';
 import { readEngines } from './engines';
 import { readNext, readSwap } from './next';
+import { readUnfinished } from './unfinished';
 
 /** Where the migration of a schema stands: the JSON document of `status`. */
 export type StatusReport = Awaited<ReturnType<typeof readStatus>>;
@@ -26,7 +27,7 @@ interface StepStatus {
 export async function readStatus(
   migration: Pick<
     TenancyMigration,
-    'context' | 'operator' | 'completedPhase' | 'unfinishedUndo'
+    'context' | 'operator' | 'completedPhase' | 'isUpToDate' | 'unfinishedUndo'
   >,
 ) {
   const { executor, settings } = migration.context;
@@ -46,6 +47,8 @@ export async function readStatus(
       (await migration.unfinishedUndo()) !== undefined ||
       (await readCreatedCatalog(migration.context))?.dropping === true,
     next: await readNext(migration, adoption),
+    /** What was begun of tenants, and is not complete. */
+    unfinished: await readUnfinished(migration.context),
     operator: (await migration.operator()) ?? null,
     /** The names of the catalog's tables and of the product's own that exist. */
     tables: await existingTables(

@@ -46,7 +46,8 @@ export function renderStatus(report: StatusReport): string {
 
 /** The completed phase, and the next commands. */
 export function renderHeadline(report: StatusReport): string {
-  const { schema, phase, phaseBegun, next, rollbackBegun, swap } = report;
+  const { schema, phase, phaseBegun, next, rollbackBegun, swap, unfinished } =
+    report;
   return [
     `Schema "${schema}": ${
       phase === 0 ? 'no phase' : `phase ${phase}`
@@ -61,6 +62,7 @@ export function renderHeadline(report: StatusReport): string {
       phaseBegun &&
       `Phase ${phaseBegun} has begun.`,
     describeNext(next),
+    ...unfinished.map(({ what, command }) => `${what} (${command}).`),
   ]
     .filter(Boolean)
     .join('\n');

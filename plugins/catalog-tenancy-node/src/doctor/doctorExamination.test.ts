@@ -155,6 +155,26 @@ describe.each(databases.eachSupportedId())('the doctor on %s', id => {
     expect(wrong(await examine())).toEqual([]);
   });
 
+  it('says which command ends the end of an adoption that was stopped', async () => {
+    await client.query(
+      `insert into tenancy.adoption_state (tenant_id, key, value) values
+         ('00000000-0000-0000-0000-000000000001', 'engine', '{"schema": "public", "ending": true}')`,
+    );
+    try {
+      expect(wrong(await examine())).toEqual([
+        {
+          subject: 'adoption',
+          level: 'failure',
+          message: expect.stringMatching(
+            /^The end of the adoption .* Run .* unadopt, /,
+          ),
+        },
+      ]);
+    } finally {
+      await client.query('delete from tenancy.adoption_state');
+    }
+  });
+
   it('warns of tenants without members', async () => {
     await client.query(
       `insert into tenancy.tenants (tenant_slug, tenant_name) values ('acme', 'Acme')`,

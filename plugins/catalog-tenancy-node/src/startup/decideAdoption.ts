@@ -136,8 +136,18 @@ function refuseOtherCatalog(
 
 /** Entities that are not copied yet would look deleted. */
 function refuseHalfAdopted({
+  ending,
   tablesWithoutTriggers: tables,
 }: AdoptionStatus): TenancyStartupError {
+  if (ending) {
+    return new TenancyStartupError(
+      'The end of the adoption of the catalog was begun, and is not complete. Run ' +
+        `${operatorCommand('unadopt')}, or ${operatorCommand(
+          'adopt',
+        )} to take it back; until then, set MULTI_TENANCY_ENABLED=false.`,
+      'not-migrated',
+    );
+  }
   const what =
     tables.length > 0
       ? `of which changes of ${tables.join(', ')} are not carried over`
