@@ -13,6 +13,8 @@ const LINGER_MS = 100;
 const LONGEST_RETRY_MS = 5_000;
 /** A conflict, a deadlock or a lock timeout: a later attempt may succeed. */
 const MOMENTARY = /^(40...|55P03)$/;
+/** A foreign key: the tenant was purged, and its trail with it. */
+const TENANT_GONE = '23503';
 /** How long `add` waits for room, `store` for the write, and `stop` for all that is queued. */
 const LONGEST_WAIT_MS = 10_000;
 
@@ -204,7 +206,7 @@ export class AuditQueue<TEntry extends Entry> {
         return;
       } else if (MOMENTARY.test(error.sqlState)) {
         throw error;
-      } else {
+      } else if (error.sqlState !== TENANT_GONE) {
         this.#logger.error(
           `An event of an audit trail could not be stored: ${this.#describe(
             batch[0].entry,
