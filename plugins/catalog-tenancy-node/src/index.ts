@@ -119,6 +119,7 @@ export {
 export { connectionOfKnex } from 'backstage-catalog-tenancy-migrations';
 export { FairQueue } from './pool/FairQueue';
 export { SilenceWatch } from './pool/SilenceWatch';
+export { isRead } from './pool/statements';
 export {
   TenancyPool,
   type BuildStatement,

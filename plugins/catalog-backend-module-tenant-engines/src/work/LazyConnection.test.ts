@@ -293,38 +293,53 @@ describe.each(databases.eachSupportedId())('a connection on %s', id => {
     expect(pool.stats().acquires).toBe(acquires);
   });
 
-  it('that is lost says so, without the statement that it ran', async () => {
-    const sockets: Socket[] = [];
-    const proxy = createServer(inbound => {
-      const outbound = connect(connection.port!, connection.host!);
-      sockets.push(inbound, outbound);
-      inbound.on('error', () => undefined).pipe(outbound);
-      outbound.on('error', () => undefined).pipe(inbound);
-    }).listen(0, '127.0.0.1');
-    await once(proxy, 'listening');
-    const { port } = proxy.address() as AddressInfo;
-    const other = new EnginePool({
-      connection: { ...connection, host: '127.0.0.1', port },
-      max: 1,
-      logger: mockServices.logger.mock(),
-    });
-    const lost = other
-      .forSchema('acme')
-      .knex.raw('select pg_sleep(600)')
-      .catch(error => error);
-    await waitUntil('the statement', async () => {
-      const { rows } = await client.query(
-        `select from pg_stat_activity where state = 'active' and query = 'select pg_sleep(600)'`,
-      );
-      return rows.length > 0;
-    });
-    sockets.forEach(socket => socket.destroy());
-    const { name, message } = await lost;
-    expect([name, message]).toEqual([
-      'ServiceUnavailableError',
-      'The connection to the database was lost before it answered: a change may or may not have been made',
-    ]);
-    await other.close();
-    proxy.close();
-  });
+  it.each([
+    ['select pg_sleep(600)', ''],
+    [
+      'insert into notes select pg_sleep(600)::text',
+      ' before it answered: a change may or may not have been made',
+    ],
+  ])(
+    'that is lost says so, without the statement that it ran: %s',
+    async (sql, change) => {
+      const sockets: Socket[] = [];
+      const proxy = createServer(inbound => {
+        const outbound = connect(connection.port!, connection.host!);
+        sockets.push(inbound, outbound);
+        inbound.on('error', () => undefined).pipe(outbound);
+        outbound.on('error', () => undefined).pipe(inbound);
+      }).listen(0, '127.0.0.1');
+      await once(proxy, 'listening');
+      const { port } = proxy.address() as AddressInfo;
+      const other = new EnginePool({
+        connection: { ...connection, host: '127.0.0.1', port },
+        max: 1,
+        logger: mockServices.logger.mock(),
+      });
+      const lost = other
+        .forSchema('acme')
+        .knex.transaction(async tx => {
+          await tx('notes').select();
+          await tx.raw(sql);
+        })
+        .catch(error => error);
+      const pid = await waitUntil('the statement', async () => {
+        const { rows } = await client.query(
+          `select pid from pg_stat_activity where state = 'active' and query = $1`,
+          [sql],
+        );
+        return rows[0]?.pid;
+      });
+      sockets.forEach(socket => socket.destroy());
+      const { name, message } = await lost;
+      expect([name, message]).toEqual([
+        'ServiceUnavailableError',
+        `The connection to the database was lost${change}`,
+      ]);
+      // It does not notice, and would keep its locks.
+      await client.query('select pg_terminate_backend($1)', [pid]);
+      await other.close();
+      proxy.close();
+    },
+  );
 });

@@ -1,4 +1,5 @@
 import { ServiceUnavailableError } from '@backstage/errors';
+import { isRead } from 'backstage-plugin-catalog-tenancy-node';
 import { EventEmitter } from 'node:events';
 import type { QueryConfig, QueryResult, Submittable } from 'pg';
 import type { QueryCallback, Session } from './Session';
@@ -68,6 +69,7 @@ export class LazyConnection {
   #taken?: TakenSession;
   /** Whether it ran a statement other than a poll. */
   #hasWorked = false;
+  #onlyReads = true;
   /** The beginning of a transaction, which goes to PostgreSQL with its first statement. */
   #beginning: string[] = [];
   /** Why the transaction did not get to PostgreSQL: it fails as a whole. */
@@ -143,6 +145,7 @@ export class LazyConnection {
         }
       }
       const session = await this.#open();
+      this.#onlyReads &&= isControl(query.text) || isRead(query);
       return {
         result: new Promise<QueryResult>((resolve, reject) =>
           session.query(query, (error, result) => {
@@ -150,7 +153,7 @@ export class LazyConnection {
               resolve(result!);
               return;
             }
-            reject(session.isLost ? lost() : error);
+            reject(session.isLost ? lost(this.#onlyReads) : error);
           }),
         ),
       };
@@ -165,6 +168,7 @@ export class LazyConnection {
   #submit(query: Submittable): void {
     this.#inTurn(async () => {
       this.#hasWorked = true;
+      this.#onlyReads = false;
       (await this.#open()).submit(query);
     }).catch(error => fail(query, error));
   }
@@ -279,10 +283,13 @@ function keepMessage(error: unknown): void {
   }
 }
 
-/** PostgreSQL may have done the statement, and even committed. */
-function lost(): Error {
+/** PostgreSQL may have done a statement that writes, and even committed. */
+function lost(onlyReads: boolean): Error {
+  const change = onlyReads
+    ? ''
+    : ' before it answered: a change may or may not have been made';
   const error = new ServiceUnavailableError(
-    'The connection to the database was lost before it answered: a change may or may not have been made',
+    `The connection to the database was lost${change}`,
   );
   keepMessage(error);
   return error;

@@ -272,8 +272,12 @@ export function leaveAndCommit({ tenantId, role }: SessionContext): Statement {
 const READS = /^\s*(select|with)\b/i;
 const CHANGES = /\b(insert|update|delete|merge)\b/i;
 
-/** Whether a statement reads, by its words: a function that it calls may write all the same. */
-export function isRead({ text }: Statement): boolean {
+/**
+ * Whether a statement reads, by its words: a function that it calls may write all the same.
+ *
+ * @public
+ */
+export function isRead({ text }: { text: string }): boolean {
   return READS.test(text) && !CHANGES.test(text);
 }
 
