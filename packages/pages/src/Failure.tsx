@@ -36,12 +36,29 @@ export function statusOf(error: unknown): number | undefined {
     : undefined;
 }
 
+/** After how many seconds the backend, or a proxy, takes another request, where it says so. */
+function retryAfterOf(error: unknown): number {
+  return error instanceof ResponseError
+    ? Number(error.response.headers.get('Retry-After'))
+    : 0;
+}
+
 /**
- * What a failed request means, for people.
+ * What a failed request means, for people, and when to try it again where the answer says so.
  *
  * @param isOfAction - whether it was to change something, which may be done without an answer
  */
 export function useFailureText(isOfAction = false): (error: unknown) => string {
+  const { t } = useTranslationRef(pagesTranslationRef);
+  const meaningOf = useMeaning(isOfAction);
+  return error => {
+    const meaning = meaningOf(error);
+    const count = retryAfterOf(error);
+    return count > 0 ? t('failure.later', { meaning, count }) : meaning;
+  };
+}
+
+function useMeaning(isOfAction: boolean): (error: unknown) => string {
   const { t } = useTranslationRef(pagesTranslationRef);
   const unreachable = t(
     isOfAction ? 'failure.unanswered' : 'failure.unreachable',

@@ -129,6 +129,26 @@ describe('a page whose backend does not answer', () => {
     },
   );
 
+  it.each([
+    [429, Response.json({}), '7', /\(Try again in 7 seconds\.\)$/],
+    [
+      503,
+      new Response('<html>nginx</html>'),
+      '1',
+      /back\. \(Try again in 1 second\.\)$/,
+    ],
+    [503, new Response(''), 'Fri, 04 Dec 2026 10:00:00 GMT', /back\.$/],
+  ])(
+    'says when to try again after %s',
+    async (status, { body }, after, text) => {
+      const error = await ResponseError.fromResponse(
+        new Response(body, { status, headers: { 'Retry-After': after } }),
+      );
+      await renderInTestApp(<Failure title="" error={error} />);
+      expect(screen.getByRole('alert')).toHaveTextContent(text);
+    },
+  );
+
   it('quotes no page that is an answer with 200', async () => {
     const error = await new Response('<html>').json().catch(each => each);
     await renderInTestApp(<Failure title="" error={error} />);

@@ -38,6 +38,8 @@ export const pagesTranslationRef = createTranslationRef({
         'It is larger than the backend, or a proxy in front of it, takes. Make it smaller.',
       sessionEnded:
         'Your session has ended. Sign in again in another tab and try again here: what you typed stays.',
+      later_one: '{{meaning}} (Try again in {{count}} second.)',
+      later_other: '{{meaning}} (Try again in {{count}} seconds.)',
       signIn: 'Sign in again',
     },
     selection: {

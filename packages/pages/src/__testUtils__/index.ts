@@ -6,6 +6,7 @@ export function refusal(
   status: number,
   name: string,
   message: string,
+  headers: Record<string, string> = {},
 ): Promise<ResponseError> {
   return ResponseError.fromResponse(
     new Response(
@@ -13,7 +14,10 @@ export function refusal(
         error: { name, message },
         response: { statusCode: status },
       }),
-      { status, headers: { 'Content-Type': 'application/json' } },
+      {
+        status,
+        headers: { 'Content-Type': 'application/json', ...headers },
+      },
     ),
   );
 }

@@ -720,13 +720,18 @@ describe('saving', () => {
     [403, /You may not do this/],
     [404, /was deleted, or is no longer shared/],
     [401, /Your session has ended. Sign in again in another tab/],
-    [503, /No database/],
+    [503, /No database \(Try again in 10 seconds\.\)/],
   ])('loses nothing where the backend answers %s', async (status, text) => {
     const backend = new Backend(item('a', 0, 0, 'Hello'));
     await open(backend);
     await change();
     backend.api.saveVersion.mockRejectedValueOnce(
-      await refusal(status, 'Error', 'No database'),
+      await refusal(
+        status,
+        'Error',
+        'No database',
+        status === 503 ? { 'Retry-After': '10' } : {},
+      ),
     );
     await userEvent.click(button('Save'));
     expect(await screen.findByRole('alert')).toHaveTextContent(text);
