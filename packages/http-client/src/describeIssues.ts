@@ -3,7 +3,7 @@ const LONGEST_VALUE = 60;
 const LONGEST_PATH = 240;
 
 /** What zod says of a bad value; its message continues "must be". */
-interface Issue {
+export interface Issue {
   code?: string;
   path: PropertyKey[];
   message: string;

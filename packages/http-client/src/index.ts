@@ -1,6 +1,6 @@
 import { ResponseError } from '@backstage/errors';
 
-export { describeIssues } from './describeIssues';
+export { parseInput } from './parseInput';
 export { refuseLonger } from './refuseLonger';
 export { isStorableText, isWithin } from './texts';
 

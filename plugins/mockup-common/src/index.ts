@@ -17,7 +17,6 @@ export { compareLayouts } from './differences/compareLayouts';
 export { isEqualJson } from './differences/isEqualJson';
 export { MOCKUP_FILE, MOCKUP_LIMITS } from './limits';
 export { mentionsOf } from './mentions';
-export { parseInput } from './parseInput';
 export * from './permissions';
 export {
   type PhonePlace,

@@ -5,7 +5,6 @@
  */
 
 export * from './client';
-export { parseInput } from './parseInput';
 export * from './permissions';
 export * from './roles';
 export * from './schemas';

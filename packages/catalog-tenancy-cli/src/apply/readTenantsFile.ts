@@ -1,9 +1,9 @@
 import { InputError } from '@backstage/errors';
+import { parseInput } from '@internal/http-client';
 import {
   catalogConfigSchema,
   createShareSchema,
   createTenantSchema,
-  parseInput,
   putMemberSchema,
   putTenantSignInSchema,
 } from 'backstage-plugin-tenants-common';

@@ -1,8 +1,8 @@
 import { InputError } from '@backstage/errors';
+import { parseInput } from '@internal/http-client';
 import {
   type ListTenantAudit,
   listTenantAuditSchema,
-  parseInput,
 } from 'backstage-plugin-tenants-common';
 
 /** Where the next page begins: after this event. */

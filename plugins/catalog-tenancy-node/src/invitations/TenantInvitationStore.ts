@@ -1,4 +1,5 @@
 import { ConflictError, NotFoundError } from '@backstage/errors';
+import { parseInput } from '@internal/http-client';
 import {
   type CreateInvitation,
   createInvitationSchema,
@@ -6,7 +7,6 @@ import {
   type ListMembers,
   type Membership,
   pageSchema,
-  parseInput,
   type TenantInvitation,
   type TenantRole,
 } from 'backstage-plugin-tenants-common';

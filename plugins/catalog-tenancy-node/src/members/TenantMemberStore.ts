@@ -1,9 +1,6 @@
 import { ConflictError, NotFoundError } from '@backstage/errors';
-import {
-  pageSchema,
-  parseInput,
-  putMemberSchema,
-} from 'backstage-plugin-tenants-common';
+import { parseInput } from '@internal/http-client';
+import { pageSchema, putMemberSchema } from 'backstage-plugin-tenants-common';
 import type { Knex } from 'knex';
 import type { AdminDatabase } from '../database/AdminDatabase';
 import type { TenancyPool } from '../pool/TenancyPool';

@@ -1,8 +1,8 @@
 import { ConflictError, InputError, NotFoundError } from '@backstage/errors';
+import { parseInput } from '@internal/http-client';
 import {
   type CreateShare,
   createShareSchema,
-  parseInput,
   type ReceivedShare,
   type TenantShare,
   type TenantShares,

@@ -1,6 +1,6 @@
 import { ConflictError, NotFoundError } from '@backstage/errors';
+import { parseInput } from '@internal/http-client';
 import {
-  parseInput,
   type PutTenantSignIn,
   putTenantSignInSchema,
   type TenantSignIn,

@@ -1,10 +1,10 @@
 import { ConflictError } from '@backstage/errors';
+import { parseInput } from '@internal/http-client';
 import {
   type CreateTenant,
   createTenantSchema,
   type ListTenants,
   listTenantsSchema,
-  parseInput,
   type UpdateTenant,
   updateTenantSchema,
 } from 'backstage-plugin-tenants-common';

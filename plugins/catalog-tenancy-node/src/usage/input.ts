@@ -1,8 +1,8 @@
 import { InputError } from '@backstage/errors';
+import { parseInput } from '@internal/http-client';
 import {
   type ListTenantUsage,
   listTenantUsageSchema,
-  parseInput,
 } from 'backstage-plugin-tenants-common';
 
 const DAY_MS = 86_400_000;

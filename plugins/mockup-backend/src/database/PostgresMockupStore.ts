@@ -1,4 +1,5 @@
 import { idOfAttempts } from '@internal/http';
+import { parseInput } from '@internal/http-client';
 import {
   compareLayouts,
   listMockupsQuerySchema,
@@ -6,7 +7,6 @@ import {
   type MockupAccess,
   MOCKUP_LIMITS,
   paginationSchema,
-  parseInput,
 } from 'backstage-plugin-mockup-common';
 import {
   type MockupFilter,

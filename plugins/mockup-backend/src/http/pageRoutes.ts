@@ -1,7 +1,7 @@
 import { parseDemands } from '@internal/http';
+import { parseInput } from '@internal/http-client';
 import {
   pagePathSchema,
-  parseInput,
   publishPageRequestSchema,
 } from 'backstage-plugin-mockup-common';
 import type { Request, Router } from 'express';

@@ -135,7 +135,7 @@ export interface MockupStores {
  * tag of a version, and every saved version gives it a new one, which never repeats.
  *
  * It expects input that the request schemas of `backstage-plugin-mockup-common`
- * accept, and does not check it again; parse foreign input with `parseInput`. The
+ * accept, and does not check it again; parse foreign input with those. The
  * database still refuses values beyond the bounds of the specification, with an
  * `InputError`. While the database is unreachable, every operation rejects with a
  * `ServiceUnavailableError`.

@@ -1,11 +1,8 @@
 import { useTranslationRef } from '@backstage/frontend-plugin-api';
 import { Button, Flex, Text, TextAreaField } from '@backstage/ui';
 import { messageOf } from '@internal/pages';
-import {
-  type LayoutItem,
-  layoutSchema,
-  parseInput,
-} from 'backstage-plugin-mockup-common';
+import { parseInput } from '@internal/http-client';
+import { type LayoutItem, layoutSchema } from 'backstage-plugin-mockup-common';
 import { useMemo, useRef } from 'react';
 import { mockupTranslationRef } from '../translation';
 import styles from './editor.module.css';

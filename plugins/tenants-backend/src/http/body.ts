@@ -1,5 +1,5 @@
 import { createBodyReader } from '@internal/http';
-import { parseInput } from 'backstage-plugin-tenants-common';
+import { parseInput } from '@internal/http-client';
 import type { Request, Response } from 'express';
 import type { z } from 'zod';
 

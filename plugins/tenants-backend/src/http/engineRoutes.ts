@@ -7,9 +7,9 @@ import {
   type TenantEngineRecord,
   tenantUpdatePermission,
 } from 'backstage-plugin-catalog-tenancy-node';
+import { parseInput } from '@internal/http-client';
 import {
   catalogConfigSchema,
-  parseInput,
   type TenantCatalogConfig,
   type TenantStatus,
 } from 'backstage-plugin-tenants-common';

@@ -6,12 +6,12 @@ import {
   readQuery,
 } from '@internal/http';
 import { parsePrincipal } from 'backstage-plugin-catalog-tenancy-node';
+import { parseInput } from '@internal/http-client';
 import {
   type FindPrincipals,
   findPrincipalsSchema,
   type ListTenantAudit,
   type ListTenantUsage,
-  parseInput,
 } from 'backstage-plugin-tenants-common';
 import type { Request } from 'express';
 import type { z } from 'zod';

@@ -1,4 +1,4 @@
-import { parseInput } from '../parseInput';
+import { parseInput } from '@internal/http-client';
 import { listTenantAuditSchema } from './audit';
 
 describe('a query of an audit trail', () => {

@@ -1,6 +1,6 @@
 import { InputError } from '@backstage/errors';
 import type { z } from 'zod';
-import { parseInput } from '../parseInput';
+import { parseInput } from '@internal/http-client';
 import { listTenantAuditSchema } from './audit';
 import {
   acceptInvitationSchema,

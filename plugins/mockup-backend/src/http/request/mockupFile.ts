@@ -1,11 +1,11 @@
 import { CustomErrorBase, InputError } from '@backstage/errors';
 import { createBodyReader } from '@internal/http';
+import { parseInput } from '@internal/http-client';
 import {
   MOCKUP_FILE,
   MOCKUP_LIMITS,
   mockupFileMockupSchema,
   mockupFileVersionSchema,
-  parseInput,
 } from 'backstage-plugin-mockup-common';
 import type { ImportedPart } from 'backstage-plugin-mockup-node';
 import type { Request, Response } from 'express';

@@ -1,5 +1,6 @@
 import { createBodyReader, readQuery } from '@internal/http';
-import { MOCKUP_LIMITS, parseInput } from 'backstage-plugin-mockup-common';
+import { parseInput } from '@internal/http-client';
+import { MOCKUP_LIMITS } from 'backstage-plugin-mockup-common';
 import type { Request, Response } from 'express';
 import type { z } from 'zod';
 

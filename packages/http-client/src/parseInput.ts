@@ -1,25 +1,28 @@
 import { InputError } from '@backstage/errors';
-import { describeIssues } from '@internal/http-client';
-import type { z } from 'zod';
+import { describeIssues, type Issue } from './describeIssues';
+
+/** A schema of zod whose messages continue "must be". */
+interface Schema<TOutput> {
+  safeParse(
+    input: unknown,
+  ):
+    | { success: true; data: TOutput }
+    | { success: false; error: { issues: Issue[] } };
+}
 
 /**
- * Parses what a caller sent against one of the schemas of this package.
+ * Parses what a caller sent.
  *
- * @param schema - what is expected
- * @param input - what was sent
  * @param name - what to call it in the error, such as `request body`
  * @param path - where the input is within what has that name
- * @returns the input as the schema returns it
- * @throws InputError that names each bad value and the form that was expected
- *
- * @public
+ * @throws `InputError` that names each bad value and the form that was expected
  */
-export function parseInput<TSchema extends z.ZodType>(
-  schema: TSchema,
+export function parseInput<TOutput>(
+  schema: Schema<TOutput>,
   input: unknown,
   name: string,
   path: PropertyKey[] = [],
-): z.output<TSchema> {
+): TOutput {
   const result = schema.safeParse(input);
   if (result.success) {
     return result.data;
