@@ -395,7 +395,11 @@ export function testMockups(): void {
         subtitle: 'How we build',
       };
       const header = { ...HEADER, props };
-      const path = await createMockup(portal, [[header, TEXT], [header]]);
+      const path = await createMockup(
+        portal,
+        [[header, TEXT], [header]],
+        'Start page of the department of logistics',
+      );
       const versions = (await portal.call('anna', `mockup${path}/versions`, {
         tenant: 'acme',
       })) as { id: string }[];
@@ -414,6 +418,10 @@ export function testMockups(): void {
         const title = page.getByRole('heading', { level: 2 }).first();
         expect(
           await title.evaluate(it => it.scrollWidth - it.clientWidth),
+        ).toBe(0);
+        const place = page.getByText('Versions', { exact: true }).first();
+        expect(
+          await place.evaluate(it => it.scrollWidth - it.clientWidth),
         ).toBe(0);
         const drawn = page.locator('[data-item=header] [data-grows]');
         for (const each of await drawn.all()) {

@@ -135,7 +135,7 @@ export function testSwitching(): void {
     });
 
     inBrowser.each([[390], [1280]])(
-      'shows many tenants with long names one below the other at %s px',
+      'shows many tenants with long names one below the other, and the focused one whole, at %s px',
       async ({ visit }, width) => {
         const visitor = await visit({ as: 'guest', width });
         const { page } = visitor;
@@ -170,6 +170,11 @@ export function testSwitching(): void {
           expect(right).toBeLessThanOrEqual(width);
           expect(top).toBeGreaterThanOrEqual(rows[index - 1]?.bottom ?? 0);
         }
+        await page.keyboard.press('ArrowDown');
+        const focused = page.locator('[role=option][data-focused] span');
+        expect(
+          await focused.evaluate(it => it.scrollWidth - it.clientWidth),
+        ).toBe(0);
       },
     );
   });

@@ -44,6 +44,15 @@ const useStyles = makeStyles(theme => ({
       whiteSpace: 'nowrap',
     },
     '& [role=option] svg': { flexShrink: 0 },
+    // The one in question shows its whole name, above those that follow.
+    '& :has(> [role=option]:is([data-hovered], [data-focused], [data-pressed]))':
+      { zIndex: '1 !important' },
+    '& [role=option]:is([data-hovered], [data-focused], [data-pressed])': {
+      height: 'auto',
+      minHeight: '100%',
+      overflowWrap: 'anywhere',
+      '& span': { whiteSpace: 'normal' },
+    },
   },
   content: {
     display: 'flex',
@@ -177,7 +186,7 @@ export function TenantMenu(props: {
               textValue={id.includes(' ') ? text : `${text} ${id}`}
               isDisabled={id === LOADING || id === NOT_KEPT}
             >
-              <span title={isLong ? text : undefined}>{text}</span>
+              <span>{text}</span>
             </MenuListBoxItem>
           );
         }}
