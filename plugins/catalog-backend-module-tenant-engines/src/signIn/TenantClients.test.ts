@@ -29,6 +29,7 @@ describe('the clients of the providers of tenants', () => {
   /** The issuer of the metadata, in place of the server. */
   let issuer: string | undefined;
   let idToken: string | undefined;
+  let newRefreshToken: string | undefined;
   /** Of the claims of the provider beside the ID token. */
   let sub: string;
   let server: TestServer;
@@ -39,6 +40,7 @@ describe('the clients of the providers of tenants', () => {
     isDown = false;
     issuer = undefined;
     idToken = undefined;
+    newRefreshToken = 'refresh';
     sub = 'jane';
     server = await new TestServer((_req, res) => {
       asked += 1;
@@ -53,7 +55,7 @@ describe('the clients of the providers of tenants', () => {
           keys: [keys.publicKey.export({ format: 'jwk' })],
           id_token: idToken,
           access_token: 'access',
-          refresh_token: 'refresh',
+          refresh_token: newRefreshToken,
           sub,
           preferred_username: sub,
         }),
@@ -211,8 +213,11 @@ describe('the clients of the providers of tenants', () => {
     });
     idToken = tokenFor({ nonce });
     const { session } = await answer();
-    const { fullProfile } = await goOn(session.refreshToken!);
-    expect(fullProfile.person.name).toBe('jane');
+    // A provider may give no other token for the session.
+    newRefreshToken = undefined;
+    const next = await goOn(session.refreshToken!);
+    expect(next.fullProfile.person.name).toBe('jane');
+    expect(next.session.refreshToken).toBe(session.refreshToken);
     sub = 'boss';
     await expect(answer()).rejects.toThrow("can't be used at the moment");
     expect(logger.warn).toHaveBeenCalledWith(

@@ -75,9 +75,9 @@ function roleOf(
   const groups = claims[provider.groups_claim ?? 'groups'];
   const roles = new Map(Object.entries(provider.roles ?? {}));
   return highestRole(
-    (Array.isArray(groups) ? groups : [])
-      .map(group => roles.get(group))
-      .filter(role => role !== undefined),
+    (Array.isArray(groups) ? groups : []).flatMap(
+      group => roles.get(group) ?? [],
+    ),
   );
 }
 

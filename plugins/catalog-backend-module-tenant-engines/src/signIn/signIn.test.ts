@@ -27,7 +27,7 @@ import type { PutTenantSignIn } from 'backstage-plugin-tenants-common';
 import { once } from 'events';
 import { request } from 'http';
 import { text } from 'stream/consumers';
-import { personOf } from './claims';
+import { type Claims, personOf } from './claims';
 import { flowSecretsOf } from './flowSecrets';
 import { tenantSignIn } from './module';
 
@@ -195,21 +195,58 @@ it('an attempt has secrets of its browser, tenant and provider', () => {
   expect(new Set(secrets).size).toBe(10);
 });
 
-it('an address is the name of a user where only one domain can follow', () => {
-  const nameOf = (preferred_username: string, ...domains: string[]) => {
-    const provider = { allowed_domains: domains } as PutTenantSignIn;
-    const email = `x@${domains[0]}`;
-    const claims = { preferred_username, email, email_verified: true };
-    return personOf(provider, claims).name;
+describe('a person', () => {
+  const personBy = (
+    claims: Claims,
+    provider: Partial<PutTenantSignIn> = {},
+  ) => {
+    const { allowed_domains = ['acme.example'] } = provider;
+    return personOf({ ...provider, allowed_domains } as PutTenantSignIn, {
+      ...{ preferred_username: 'jane', email: 'x@acme.example' },
+      ...{ email_verified: true, ...claims },
+    });
   };
-  expect(nameOf('Jane@acme.example', 'acme.example')).toBe('jane');
-  for (const refused of [
-    () => nameOf('jane@other.example', 'acme.example'),
-    () => nameOf('jane@acme.example@x', 'acme.example'),
-    () => nameOf('jane@acme.example', 'acme.example', 'other.example'),
-  ]) {
-    expect(refused).toThrow('is not the name of a user');
-  }
+
+  it('has the name before an address where only one domain can follow', () => {
+    expect(
+      personBy({ preferred_username: 'Jane@Acme.example', name: '' }),
+    ).toMatchObject({ name: 'jane', displayName: undefined });
+  });
+
+  it.each([
+    ['jane@other.example', ['acme.example']],
+    ['jane@acme.example@x', ['acme.example']],
+    ['jane@acme.example', ['acme.example', 'other.example']],
+    ['', ['acme.example']],
+    [['jane'], ['acme.example']],
+    [undefined, ['acme.example']],
+  ])('is none without the name of a user: %j', (name, allowed_domains) => {
+    expect(() =>
+      personBy({ preferred_username: name }, { allowed_domains }),
+    ).toThrow('is not the name of a user');
+  });
+
+  it('is let in by an address, however it is written', () => {
+    expect(personBy({ email: 'x@ACME.example' }).name).toBe('jane');
+  });
+
+  it.each([
+    { email: 'x@acme.example@other.example' },
+    { email: 'x@acme.example', email_verified: 'true' },
+    { email: ['x@acme.example'] },
+  ])('is let in by no other than a verified address: %j', claims => {
+    expect(() => personBy(claims)).toThrow('verified no address');
+  });
+
+  it.each([
+    [['staff', 'bosses'], 'admin'],
+    [['others', 'constructor', 7, ['bosses']], undefined],
+    ['bosses', undefined],
+    [undefined, undefined],
+  ])('of the groups %j has the role %s', (groups, role) => {
+    const roles = { staff: 'member', bosses: 'admin' } as const;
+    expect(personBy({ groups }, { roles }).role).toBe(role);
+  });
 });
 
 describe.each(databases.eachSupportedId())(
@@ -384,24 +421,38 @@ describe.each(databases.eachSupportedId())(
       );
     });
 
-    it.each(['initech', 'none', 'default', "x'--", ''])(
+    it.each(['initech', 'none', 'default', "x'--"])(
       'has none for %j, in the same words',
       async tenant => {
-        await expect(open().start(encodeURIComponent(tenant))).rejects.toThrow(
-          tenant === ''
-            ? 'The query has to name one tenant'
-            : 'This tenant has no sign-in of its own',
+        await expect(open().start(tenant)).rejects.toThrow(
+          'This tenant has no sign-in of its own',
         );
       },
     );
 
-    it('tells no page of another origin why it can not begin', async () => {
-      const { text: page } = await open().send(
-        `http://localhost:0/api/auth/tenant/start?env=development&tenant=none&origin=https://evil.example`,
-      );
-      expect(toldBy(page).error.message).toMatch('is not allowed');
-      expect(page).toContain(`'${encodeURIComponent(APP)}'`);
-    });
+    it.each(['', 'acme&tenant=globex'])(
+      'is for one tenant, and not for "%s"',
+      async tenants => {
+        await expect(open().start(tenants)).rejects.toThrow(
+          'The query has to name one tenant',
+        );
+      },
+    );
+
+    it.each([
+      ['&origin=https://evil.example', 'is not allowed'],
+      [`&origin=${APP}&origin=https://evil.example`, 'invalid'],
+      ['', 'This tenant has no sign-in'],
+    ])(
+      'tells no page of another origin why it can not begin: %s',
+      async (origin, problem) => {
+        const { text: page } = await open().send(
+          `http://localhost:0/api/auth/tenant/start?env=development&tenant=none${origin}`,
+        );
+        expect(toldBy(page).error.message).toMatch(problem);
+        expect(page).toContain(`'${encodeURIComponent(APP)}'`);
+      },
+    );
 
     it('goes on with a session, and ends it at once with the member, the provider, or a sign-out', async () => {
       const browser = open();
@@ -468,7 +519,7 @@ describe.each(databases.eachSupportedId())(
       expect(userOf(await open().signIn('acme', 'jane'))).toBe(
         'user:acme/jane',
       );
-      for (const account of ['unverified', 'root', 'guest']) {
+      for (const account of ['unverified', 'guest']) {
         expect(userOf(await open().signIn('acme', account))).toMatch(
           'verified no address',
         );
@@ -538,6 +589,11 @@ describe.each(databases.eachSupportedId())(
       callback.searchParams.set('code', stolen);
       expect(userOf(await attacker.finish(callback))).toBe(
         'The provider of this tenant answers: invalid_grant',
+      );
+      // Nor are words that somebody has put in place of a code of an error shown.
+      callback.searchParams.set('error', 'Call 555-0100');
+      expect(userOf(await attacker.finish(callback))).toBe(
+        "The provider of this tenant can't be used at the moment. Try again later",
       );
     });
 

@@ -78,6 +78,7 @@ export function tenantAuthenticator(options: {
         { tenant: tenantSlug },
       );
       const code = error instanceof errors.OPError ? error.error : undefined;
+      // Whoever leads a browser to the portal can write anything there.
       throw code !== undefined && /^[a-z_]+$/.test(code)
         ? new NotAllowedError(`The provider of this tenant answers: ${code}`)
         : new ServiceUnavailableError(
@@ -117,10 +118,11 @@ export function tenantAuthenticator(options: {
       // Backstage has compared its nonce with the cookie of the browser.
       const encoded = String(req.query.state);
       const state: TenantState = decodeOAuthState(encoded);
-      if (state.tenant === undefined || tenantOf(req) !== state.tenant) {
+      const tenant = tenantOf(req);
+      if (tenant !== state.tenant) {
         throw new NotAllowedError('The answer is for another tenant');
       }
-      return use(state.tenant, async opened => {
+      return use(tenant, async opened => {
         const { nonce, codeVerifier } = secretsOf(opened, state);
         const tokens = await opened.client.callback(
           redirectUrl(callbackUrl, opened.tenant),
@@ -153,7 +155,7 @@ export function tenantAuthenticator(options: {
       try {
         await clients.use(tenantOf(req), async opened => {
           const session = refreshToken && unseal(opened, refreshToken);
-          if (session && opened.client.issuer.metadata.revocation_endpoint) {
+          if (session) {
             await opened.client.revoke(session.token);
           }
         });
