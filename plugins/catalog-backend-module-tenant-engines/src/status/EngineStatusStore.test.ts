@@ -44,43 +44,182 @@ describe.each(databases.eachSupportedId())('reports on %s', id => {
     }
   });
 
-  it('are those of the process with the lease, and not of one that was paused since it had it', async () => {
-    const database = await EngineDatabase.create(databases, id);
-    const tenantId = await database.newTenant();
-    const [paused, holder] = [randomUUID(), randomUUID()];
-    await database.query(
-      `insert into tenancy.engine_processes (process_id, name, expires_at)
-       select unnest($1::uuid[]), 'a process', now() + interval '1 hour'`,
-      [[paused, holder]],
-    );
-    await database.query(
-      'insert into tenancy.engine_leases (tenant_id, process_id) values ($1, $2)',
-      [tenantId, holder],
-    );
-    const [ofPaused, ofHolder] = [paused, holder].map(
-      processId =>
-        new EngineStatusStore({
-          connection: database.login,
-          schema: 'tenancy',
-          processId,
-        }),
-    );
-    const copies = { shareId: randomUUID(), copies: 1, conflicts: 0 };
-    try {
-      await ofHolder.write([{ tenantId, state: 'running' }]);
-      await ofHolder.writeCopies(tenantId, [copies]);
-      await ofPaused.write([{ tenantId, state: 'failed', reason: 'before' }]);
-      await ofPaused.writeCopies(tenantId, []);
-      await expect(ofHolder.report(tenantId)).resolves.toMatchObject({
+  describe('of a process', () => {
+    let database: EngineDatabase;
+    let processId: string;
+    let tenantId: string;
+    let store: EngineStatusStore;
+
+    /** A process whose lease time ends in a while, or has ended. */
+    const newProcess = async (expiresIn: string) => {
+      const [row] = await database.query<{ id: string }>(
+        `insert into tenancy.engine_processes (process_id, name, expires_at)
+         values (gen_random_uuid(), 'a process', now() + $1::interval)
+         returning process_id as id`,
+        [expiresIn],
+      );
+      return row.id;
+    };
+    const lease = (tenant: string, holder: string) =>
+      database.query(
+        'insert into tenancy.engine_leases (tenant_id, process_id) values ($1, $2)',
+        [tenant, holder],
+      );
+    const open = (options: { processId?: string } = {}) =>
+      new EngineStatusStore({
+        connection: database.login,
+        schema: 'tenancy',
+        ...options,
+      });
+
+    beforeAll(async () => {
+      database = await EngineDatabase.create(databases, id);
+    });
+
+    beforeEach(async () => {
+      await database.query(
+        `truncate tenancy.engine_processes, tenancy.engine_leases;
+         delete from tenancy.tenants where tenant_slug <> 'default'`,
+      );
+      processId = await newProcess('1 hour');
+      tenantId = await database.newTenant();
+      await lease(tenantId, processId);
+      store = open({ processId });
+    });
+
+    afterEach(async () => {
+      jest.restoreAllMocks();
+      await store.close();
+    });
+
+    it('are those of the one with the lease, and not of one that was paused since it had it', async () => {
+      const ofPaused = open({ processId: await newProcess('1 hour') });
+      const copies = { shareId: randomUUID(), copies: 1, conflicts: 0 };
+      try {
+        await store.write([{ tenantId, state: 'running' }]);
+        await store.writeCopies(tenantId, [copies]);
+        await ofPaused.write([{ tenantId, state: 'failed', reason: 'before' }]);
+        await ofPaused.writeCopies(tenantId, []);
+        await ofPaused.writeCopies(tenantId, [
+          { ...copies, shareId: randomUUID() },
+        ]);
+      } finally {
+        await ofPaused.close();
+      }
+      await expect(store.report(tenantId)).resolves.toMatchObject({
         state: 'running',
       });
-      await expect(ofHolder.readCopies()).resolves.toEqual(
-        new Map([[tenantId, [copies.shareId]]]),
+      const all = new Map([[tenantId, [copies.shareId]]]);
+      await expect(store.readCopies()).resolves.toEqual(all);
+      await store.writeCopies(tenantId, [], { keep: [copies.shareId] });
+      await expect(store.readCopies()).resolves.toEqual(all);
+    });
+
+    it('keep the latest of what they say, as PostgreSQL can store it', async () => {
+      const [early, late] = ['2026-01-01', '2026-01-02'].map(
+        day => new Date(`${day}T00:00:00.000Z`),
       );
-    } finally {
-      await ofPaused.close();
-      await ofHolder.close();
-    }
+      const failed = { lastError: 'a\0b\ud83d', lastErrorAt: late };
+      const note = { tenantId, state: 'running' as const, caughtUpAt: late };
+      await store.write([{ ...note, ...failed, reason: 'of a start' }]);
+      await store.write([{ ...note, caughtUpAt: early }]);
+      const report = {
+        state: 'running',
+        reason: null,
+        last_error: 'ab\ufffd',
+        last_error_at: late.toISOString(),
+        last_full_run_at: late.toISOString(),
+      };
+      await expect(store.report(tenantId)).resolves.toMatchObject(report);
+      // By a clock that was set back.
+      const due = new Map([[tenantId, new Date(Date.now() + 60_000)]]);
+      const ahead = await store.reports([tenantId], due);
+      expect(ahead.get(tenantId)).toMatchObject({ lag_seconds: 0 });
+      const version = () =>
+        database.query('select xmin, * from tenancy.engine_status');
+      const before = await version();
+      await store.write([{ ...note, caughtUpAt: early }]);
+      expect(await version()).toEqual(before);
+    });
+
+    it('wake an engine that sleeps, and leave one alone that runs', async () => {
+      const asleep = await database.newTenant();
+      await lease(asleep, processId);
+      const caughtUpAt = new Date();
+      await store.write(
+        [asleep, tenantId].map(each => ({
+          ...{ tenantId: each, state: 'running' as const, caughtUpAt },
+        })),
+      );
+      await database.query(
+        `update tenancy.engine_status set wake_at = now() + interval '1 hour' where tenant_id = $1`,
+        [asleep],
+      );
+      await expect(store.readAsleep()).resolves.toEqual(
+        new Map([[asleep, caughtUpAt]]),
+      );
+      await store.makeDue(asleep);
+      await store.makeDue(tenantId);
+      await expect(
+        database.query(
+          'select tenant_id, wake_at <= now() as due from tenancy.engine_status where wake_at is not null',
+        ),
+      ).resolves.toEqual([{ tenant_id: asleep, due: true }]);
+    });
+
+    it('count the engines that no live process has', async () => {
+      const [lost, deleted, paused] = [
+        await database.newTenant(),
+        await database.newTenant(),
+        await database.newTenant(),
+        // Of no process.
+        await database.newTenant(),
+      ];
+      await lease(lost, await newProcess('-1 second'));
+      await database.query(
+        `update tenancy.tenants set deleted_at = now() where tenant_id = $1`,
+        [deleted],
+      );
+      await database.query(
+        `insert into tenancy.tenant_engines (tenant_id, created_by, paused_at) values ($1, 'test', now())`,
+        [paused],
+      );
+      await expect(store.readDeployment()).resolves.toMatchObject({
+        processes: 1,
+        unassigned: 2,
+      });
+    });
+
+    it('count the errors of entities that a source has, in the time that there is', async () => {
+      const schema = engineSchemaOf(tenantId);
+      await database.tables().provision(tenantId);
+      await database.query(
+        `insert into ${schema}.refresh_state (entity_id, entity_ref, unprocessed_entity, errors, next_update_at, last_discovery_at)
+         select ref, ref, '{"x": "\\u0000"}', '[{"message": "wrong \\ud800"}]', now(), now()
+           from unnest('{of-a-source,of-none}'::text[]) ref;
+         insert into ${schema}.refresh_state_references (source_key, target_entity_ref)
+         values ('test', 'of-a-source')`,
+      );
+      await expect(store.report(tenantId)).resolves.toMatchObject({
+        source_error_count: 1,
+        source_errors: [{ entity_ref: 'of-a-source', message: 'wrong \ufffd' }],
+      });
+      const now = performance.now();
+      jest
+        .spyOn(performance, 'now')
+        .mockReturnValueOnce(now)
+        .mockReturnValue(now + 2_000);
+      await expect(store.countSourceErrors([tenantId])).resolves.toEqual(
+        new Map([[tenantId, null]]),
+      );
+      jest.restoreAllMocks();
+      await database.query(
+        `alter table ${schema}.refresh_state rename column errors to others`,
+      );
+      await expect(store.countSourceErrors([tenantId])).rejects.toThrow(
+        'does not exist',
+      );
+    });
   });
 
   it('on a large engine are read once for all who ask, and others do not wait', async () => {
