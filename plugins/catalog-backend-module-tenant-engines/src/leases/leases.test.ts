@@ -64,13 +64,14 @@ describe.each(databases.eachSupportedId())('leases on %s', id => {
   function createStore(
     processId = randomUUID() as string,
     leaseMs = MINUTE_MS,
+    logger = mockServices.logger.mock(),
   ): LeaseStore {
     return new LeaseStore({
       connection: database.login,
       schema: 'tenancy',
       processId,
       leaseMs,
-      logger: mockServices.logger.mock(),
+      logger,
       intervalMsOf: async () => 30 * MINUTE_MS,
     });
   }
@@ -78,10 +79,13 @@ describe.each(databases.eachSupportedId())('leases on %s', id => {
   /** A process, as the rows show it. */
   async function joined() {
     const processId = randomUUID();
-    const store = createStore(processId);
+    const logger = mockServices.logger.mock();
+    const store = createStore(processId, MINUTE_MS, logger);
     closing.push(() => store.close());
     await store.join();
-    return { store, processId };
+    // Again, as after an answer that was lost.
+    await store.join();
+    return { logger, store, processId };
   }
 
   const expire = (processId: string) =>
@@ -144,6 +148,8 @@ describe.each(databases.eachSupportedId())('leases on %s', id => {
       const lost = await other.store.takeOver([fence]);
       expect([...lost!.tenantIds].sort()).toEqual([...tenants].sort());
       await expect(rowsOf('engine_leases')).resolves.toEqual([]);
+      // Although these have no tables.
+      expect(other.logger.warn).not.toHaveBeenCalled();
     });
 
     it('stay with a process that has expired, and renews its row before others come', async () => {
@@ -334,7 +340,8 @@ describe.each(databases.eachSupportedId())('leases on %s', id => {
          select ref, ref, '{}', '', hash, now() + due::interval, now()
            from (values ('never-processed', '', '20 minutes'),
                         ('claimed', 'a', '31 minutes'),
-                        ('done-before', 'b', '20 minutes')) item (ref, hash, due)`,
+                        ('done-before', 'b', '20 minutes'),
+                        ('overdue', '', '-1 hour')) item (ref, hash, due)`,
       );
       await database.query(
         `insert into ${schema}.stitch_queue (entity_ref, stitch_ticket, next_stitch_at)
@@ -356,17 +363,20 @@ describe.each(databases.eachSupportedId())('leases on %s', id => {
       await other.store.takeOver([
         fence,
         lost => freeTasks(database.login, 'public', lost),
+        lost => freeTasks(database.login, 'without_tasks', lost),
       ]);
 
       await expect(
         database.query(
-          `select entity_ref as ref, next_update_at < now() + interval '1 minute' as due
+          `select entity_ref as ref, next_update_at < now() + interval '1 minute' as due,
+                  next_update_at < now() - interval '1 minute' as overdue
              from ${schema}.refresh_state order by 1`,
         ),
       ).resolves.toEqual([
-        { ref: 'claimed', due: true },
-        { ref: 'done-before', due: false },
-        { ref: 'never-processed', due: true },
+        { ref: 'claimed', due: true, overdue: false },
+        { ref: 'done-before', due: false, overdue: false },
+        { ref: 'never-processed', due: true, overdue: false },
+        { ref: 'overdue', due: true, overdue: true },
       ]);
       await expect(
         database.query(
