@@ -12,7 +12,7 @@ import { inspect } from 'node:util';
 import { Client, type ClientConfig } from 'pg';
 import { BackgroundWork } from './BackgroundWork';
 import { EnginePool } from './EnginePool';
-import type { SessionLimits } from './SessionPool';
+import { type SessionLimits, SessionPool } from './SessionPool';
 
 const TENANTS = ['acme', 'globex', 'initech'] as const;
 const AGES = 3_600_000;
@@ -168,15 +168,33 @@ describe.each(newest.eachSupportedId())('the pool of engines on %s', id => {
         max: 1,
         limits: { openMs: 500 },
       });
-      for (const attempt of ['first', 'second']) {
+      // More often than one tenant may have sessions.
+      for (const attempt of ['first', 'second', 'third']) {
         await expect(
-          withDeadline(`the ${attempt} failure`, pool.query('select 1', [])),
+          withDeadline(
+            `the ${attempt} failure`,
+            pool.query('select 1', [], 'acme'),
+          ),
         ).rejects.toThrow("PostgreSQL can't be reached");
       }
       expect(pool.stats().sessions).toBe(0);
     } finally {
       silent.close();
     }
+  });
+
+  it('keeps a session for others that was opened for what has given up meanwhile', async () => {
+    const pool = new SessionPool({
+      ...{ connection, max: 1, applicationName: 'engines' },
+      logger: mockServices.logger.mock(),
+    });
+    const waiting = new AbortController();
+    const given = failureOf(pool.acquire('acme', waiting.signal));
+    waiting.abort(new Error('given up'));
+    expect((await given).message).toBe('given up');
+    await waitUntil('the session', () => pool.stats.idle === 1);
+    expect(pool.stats).toMatchObject({ used: 0, acquires: 0 });
+    await pool.close();
   });
 
   it('closes also while PostgreSQL does not open a session', async () => {
@@ -540,6 +558,30 @@ describe.each(newest.eachSupportedId())('the pool of engines on %s', id => {
       );
       expect(errors).toMatchObject([refusal, refusal]);
       await expect(acme('notes').select()).resolves.toEqual([{ note: 'acme' }]);
+    });
+
+    it('goes on after such a transaction as PostgreSQL does', async () => {
+      const { acme } = open(1);
+      const { lease, work } = workOf();
+      const taken = await acme.client.acquireConnection();
+      await work.run(async () => {
+        await taken.query('begin;');
+        lease.isHeld = false;
+        await expect(taken.query('select')).rejects.toMatchObject(refusal);
+        lease.isHeld = true;
+        await expect(taken.query('savepoint one;')).rejects.toMatchObject(
+          refusal,
+        );
+        await expect(taken.query('commit;')).resolves.toMatchObject({
+          command: 'ROLLBACK',
+        });
+        await taken.query('begin;');
+        await taken.query('commit;');
+        // Outside of both.
+        await taken.query('create table made_outside ()');
+      });
+      await client.query('drop table acme.made_outside');
+      await acme.client.releaseConnection(taken);
     });
 
     it('gives it nothing when the lease has gone while it waited', async () => {

@@ -284,6 +284,7 @@ describe.each(databases.eachSupportedId())('a connection on %s', id => {
     }
     // As Knex does at the end of a stream.
     await expect(knex.client.releaseConnection(taken)).resolves.toBeUndefined();
+    expect(gate.events).toEqual(['returned']);
     const { acquires } = pool.stats();
     const [error] = await withDeadline(
       'the failure',

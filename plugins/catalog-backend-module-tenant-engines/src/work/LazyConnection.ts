@@ -226,11 +226,10 @@ export class LazyConnection {
     let taken: TakenSession | undefined;
     try {
       taken = await this.#take(this.#released.signal);
-      this.#released.signal.throwIfAborted();
       if (beginning.length > 0) {
         await taken.session.begin(beginning.join(' '));
-        this.#released.signal.throwIfAborted();
       }
+      this.#released.signal.throwIfAborted();
       this.#taken = taken;
       return taken.session;
     } catch (error) {

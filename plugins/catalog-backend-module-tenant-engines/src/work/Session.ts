@@ -262,7 +262,6 @@ export class Session {
 
   /** Resolves when the connection has ended, within seconds; it never rejects. */
   async close(): Promise<void> {
-    this.#isUsable = false;
     await close(this.#client);
   }
 

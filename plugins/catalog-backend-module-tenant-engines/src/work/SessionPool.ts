@@ -386,7 +386,7 @@ export class SessionPool {
       }
       waiter.reject(error);
       if (session) {
-        await this.release(session, { destroy: true });
+        await this.release(session);
       } else {
         this.#leave(schema);
         this.#ended();
