@@ -214,15 +214,5 @@ describe.each(databases.eachSupportedId().slice(-1))(
         run('rollback', '--to', '4', '--force', '--yes'),
       ).resolves.toMatchObject({ exitCode: 0 });
     });
-
-    it('that was stopped is told of by the status, which names what goes on with it', async () => {
-      await database.client.query(
-        `insert into tenancy_migration_state (key, value) values ('undo', '"5_70_swap"')`,
-      );
-      const { stdout } = await run('status');
-      expect(stdout).toContain(
-        'A rollback was begun and is not complete: run the same command again to end it.\n',
-      );
-    });
   },
 );

@@ -152,6 +152,9 @@ describe.each(databases.eachSupportedId())('interrupted, on %s', id => {
           what: 'Bring the way back to its end',
           command: operatorCommand('rollback'),
         },
+        text: expect.stringContaining(
+          'A rollback was begun and is not complete: run the same command again to end it.\n',
+        ),
       });
       const again = ['rollback', '--force', '--yes'];
       await expect(

@@ -1,10 +1,10 @@
 import { createTestDatabases, withClient } from '@internal/postgres/testUtils';
 import { execFileSync } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { ClientConfig } from 'pg';
+import { forAllTests } from '../__testUtils__/forEachTest';
 import {
+  failure,
   runInProcess,
   startCli,
   urlEnvironment,
@@ -13,17 +13,14 @@ import {
 import { migrateTo } from '../migrateTo';
 import { OTHER, TEAM } from '../partitions/__testUtils__/tenants';
 import { type Reporter, silentReporter } from '../Reporter';
-import type { Clones } from '../resumption/__testUtils__/Clones';
 import { HEX, PLUGIN_TABLES, tablesIn } from './__testUtils__/plugins';
 import {
-  contentsOf,
   createLogin,
   EVERY,
   giveEngineTables,
   JSON_NULLS,
   obey,
-  openTenantClones,
-  purgeTeam,
+  TenantClones,
   READ_JSON_NULLS,
   tableMaker,
   WITHOUT_MD5,
@@ -117,11 +114,18 @@ const STATEMENTS = `
   ).then(reason => { process.stdout.write(reason); return client.end(); });`;
 
 describe.each(databases.eachSupportedId())('the move of a tenant on %s', id => {
-  let clones: Clones;
+  const clones = forAllTests(() =>
+    TenantClones.of(
+      databases,
+      id,
+      `${chainIn(`tenant_${HEX}`)};
+       insert into tenant_${HEX}.roots values (1), (2);
+       insert into tenant_${HEX}.stems values (1, 1);
+       insert into tenant_${HEX}.leaves values (1, 1)`,
+    ),
+  );
   let full: string;
   let empty: string;
-  let connection: ClientConfig;
-  let folder: string;
 
   const makeTables = tableMaker(chainIn);
   const query = (database: string, sql: string) => clones.query(database, sql);
@@ -133,7 +137,7 @@ describe.each(databases.eachSupportedId())('the move of a tenant on %s', id => {
       env: {
         ...process.env,
         STATEMENTS: JSON.stringify({
-          connection: { ...connection, database },
+          connection: clones.to(database),
           pg: require.resolve('pg'),
           sql,
         }),
@@ -141,18 +145,8 @@ describe.each(databases.eachSupportedId())('the move of a tenant on %s', id => {
     });
 
   beforeAll(async () => {
-    let template: string;
-    ({ clones, connection, template } = await openTenantClones(
-      databases,
-      id,
-      `${chainIn(`tenant_${HEX}`)};
-       insert into tenant_${HEX}.roots values (1), (2);
-       insert into tenant_${HEX}.stems values (1, 1);
-       insert into tenant_${HEX}.leaves values (1, 1)`,
-    ));
-    folder = await mkdtemp(join(tmpdir(), 'moves-'));
-    empty = await clones.clone(template);
-    await purgeTeam(clones, empty);
+    empty = await clones.copy();
+    await clones.purge(empty);
     // As a moment after a move from there.
     await clones.migrate(empty, async ({ context: { executor } }) =>
       refuseWrites(
@@ -161,15 +155,7 @@ describe.each(databases.eachSupportedId())('the move of a tenant on %s', id => {
         await mockupSections(executor),
       ),
     );
-    full = await clones.clone(template);
-    await query(
-      full,
-      `update tenancy.tenants set deleted_at = null where tenant_id = '${TEAM}'`,
-    );
-  });
-  afterAll(async () => {
-    await clones.close();
-    await rm(folder, { recursive: true });
+    full = await clones.copyInUse();
   });
   /** The command goes on when what it reports to has returned. */
   const move = async (
@@ -197,9 +183,6 @@ describe.each(databases.eachSupportedId())('the move of a tenant on %s', id => {
     return readOnlyMs !== undefined;
   };
 
-  const contents = (database: string) =>
-    contentsOf({ ...connection, database }, folder);
-
   const movePair = ([from, to]: string[]) => move(from, to);
 
   const isActive = async (database: string): Promise<boolean> => {
@@ -218,7 +201,7 @@ describe.each(databases.eachSupportedId())('the move of a tenant on %s', id => {
   /** What a purge at the destination leaves. */
   const leftWhenGivenUp = async (to: string) => {
     const name = await clones.clone(to);
-    await purgeTeam(clones, name, true);
+    await clones.purge(name, true);
     const left = await query(
       name,
       `select nspname as left from pg_namespace where nspname ~ '${HEX}'
@@ -231,10 +214,10 @@ describe.each(databases.eachSupportedId())('the move of a tenant on %s', id => {
 
   it('has all of it there, deleted here, and can be repeated', async () => {
     const { from, to } = await pair();
-    const before = await contents(from);
+    const before = await clones.contents(from);
     await expect(move(from, to)).resolves.toBe(true);
-    await expect(contents(to)).resolves.toEqual(before);
-    await expect(contents(from)).resolves.toEqual(before);
+    await expect(clones.contents(to)).resolves.toEqual(before);
+    await expect(clones.contents(from)).resolves.toEqual(before);
     expect(await isActive(from)).toBe(false);
     expect(await isActive(to)).toBe(true);
     await expect(move(from, to)).resolves.toBe(false);
@@ -310,8 +293,8 @@ describe.each(databases.eachSupportedId())('the move of a tenant on %s', id => {
     await move(from, to, { info });
     expect(done).toEqual(['', '', '', '']);
     expect(refused).toEqual(['55P03']);
-    const after = await contents(to);
-    await expect(contents(from)).resolves.toEqual(after);
+    const after = await clones.contents(to);
+    await expect(clones.contents(from)).resolves.toEqual(after);
     expect(after.rows.join()).toContain('"late"');
     expect(after.rows).toContain('{"id": 1, "stem": 1}');
     expect(after.rows.join()).toContain('"Moving"');
@@ -360,18 +343,18 @@ describe.each(databases.eachSupportedId())('the move of a tenant on %s', id => {
       LATE_CHANGES.map(() => ''),
     );
     expect(meanwhile(to, LATE_CHANGES[2])).toBe(REFUSED);
-    await purgeTeam(clones, to, true);
+    await clones.purge(to, true);
   });
 
   it('lets a tenant be written that is restored where it was, also by an import', async () => {
     const { from, to } = await pair();
-    const file = join(folder, 'back.gz');
+    const file = join(clones.folder, 'back.gz');
     const { exitCode } = await runInProcess(
-      { ...connection, database: from },
+      clones.to(from),
       ...['tenant', 'export', 'my-team', file],
     );
     expect(exitCode).toBe(0);
-    const before = await contents(from);
+    const before = await clones.contents(from);
     await move(from, to);
     await query(
       from,
@@ -390,7 +373,7 @@ describe.each(databases.eachSupportedId())('the move of a tenant on %s', id => {
       }),
     );
     expect(early).toEqual(LATE_CHANGES.map(() => ''));
-    const { rows } = await contents(from);
+    const { rows } = await clones.contents(from);
     const isMockup = (row: string) => row.includes('layout_data');
     expect(rows.filter(isMockup)).toEqual(before.rows.filter(isMockup));
     expect(LATE_CHANGES.map(sql => meanwhile(from, sql))).toEqual(
@@ -401,7 +384,7 @@ describe.each(databases.eachSupportedId())('the move of a tenant on %s', id => {
   it('waits for a request of before that still writes mockups', async () => {
     const { from, to } = await pair();
     const waits: string[] = [];
-    await withClient({ ...connection, database: from }, async client => {
+    await clones.within(from, async client => {
       await client.query(
         `begin; select pg_current_xact_id(); savepoint nested;
          update plugins.mockups set owner = 'user:default/slow' where tenant_id = '${TEAM}'`,
@@ -414,12 +397,14 @@ describe.each(databases.eachSupportedId())('the move of a tenant on %s', id => {
       });
     });
     expect(waits).toEqual(['Refuse changes: mockups']);
-    expect((await contents(to)).rows.join()).toContain('user:default/slow');
+    expect((await clones.contents(to)).rows.join()).toContain(
+      'user:default/slow',
+    );
   });
 
   it('waits for a change of the tenant, and copies that too', async () => {
     const { from, to } = await pair();
-    await withClient({ ...connection, database: from }, async client => {
+    await clones.within(from, async client => {
       let changed: Promise<unknown> | undefined;
       await move(from, to, {
         info(text) {
@@ -433,7 +418,7 @@ describe.each(databases.eachSupportedId())('the move of a tenant on %s', id => {
       });
       await changed;
     });
-    expect((await contents(to)).rows.join()).toContain('"Changed"');
+    expect((await clones.contents(to)).rows.join()).toContain('"Changed"');
     expect(await isActive(from)).toBe(false);
   });
 
@@ -442,14 +427,14 @@ describe.each(databases.eachSupportedId())('the move of a tenant on %s', id => {
     // With the tables of its engine, which take the packages of a portal.
     const to = await clones.clone(full);
     await query(to, `update tenancy.tenants set deleted_at = now()`);
-    await withClient({ ...connection, database: from }, async client => {
+    await clones.within(from, async client => {
       await client.query(
         `begin; update plugins.mockups set owner = owner where tenant_id = '${OTHER}'`,
       );
       const command = startCli(['tenant', 'move', 'my-team'], {
         env: {
-          ...urlEnvironment({ ...connection, database: from }),
-          MIGRATION_TO_URL: urlOf({ ...connection, database: to }),
+          ...urlEnvironment(clones.to(from)),
+          MIGRATION_TO_URL: urlOf(clones.to(to)),
         },
       });
       await command.said('Waiting for a lock: Refuse changes: mockups');
@@ -475,13 +460,13 @@ describe.each(databases.eachSupportedId())('the move of a tenant on %s', id => {
     // By its id.
     [OTHER, 'The tenant "other" is in use at the destination too'],
   ])('refuses %s', async (slug, message) => {
-    const { exitCode, stderr } = await runInProcess(
-      { ...connection, database: full },
-      ...['tenant', 'move', slug],
-      ...['--to-url', urlOf({ ...connection, database: empty })],
-    );
-    expect(stderr).toContain(message);
-    expect(exitCode).toBe(3);
+    await expect(
+      runInProcess(
+        clones.to(full),
+        ...['tenant', 'move', slug],
+        ...['--to-url', urlOf(clones.to(empty))],
+      ),
+    ).resolves.toMatchObject(failure(message));
   });
 
   it.each([
@@ -491,7 +476,7 @@ describe.each(databases.eachSupportedId())('the move of a tenant on %s', id => {
       'The destination is the database that the tenant is in',
     ],
   ])('asks for another destination than %j', async (options, message) => {
-    const source = { ...connection, database: full };
+    const source = clones.to(full);
     const { exitCode, stderr } = await runInProcess(
       source,
       ...['tenant', 'move', 'my-team'],
@@ -507,11 +492,8 @@ describe.each(databases.eachSupportedId())('the move of a tenant on %s', id => {
     const from = await clones.clone(full);
     const to = await clones.clone(full);
     await query(to, DELETED);
-    const login = await createLogin(connection, 'move_login');
-    await obey(
-      { ...connection, database: to },
-      giveEngineTables('move_owner', 'move_login'),
-    );
+    const login = await createLogin(clones.connection, 'move_login');
+    await obey(clones.to(to), giveEngineTables('move_owner', 'move_login'));
     const moveAsLogin = () =>
       runInProcess(
         { ...login, database: from },
@@ -536,7 +518,7 @@ describe.each(databases.eachSupportedId())('the move of a tenant on %s', id => {
       );
       expect(stderr).toContain(right);
       expect(exitCode).toBe(3);
-      await obey({ ...connection, database }, stderr);
+      await obey(clones.to(database), stderr);
     }
     await expect(moveAsLogin()).resolves.toMatchObject({ exitCode: 0 });
     expect(await isActive(to)).toBe(true);
@@ -556,7 +538,7 @@ describe.each(databases.eachSupportedId())('the move of a tenant on %s', id => {
          alter table elsewhere.refresh_state add attempts int`,
       ),
     );
-    const file = join(folder, 'elsewhere.yaml');
+    const file = join(clones.folder, 'elsewhere.yaml');
     const { host, port, user, password, database } = to;
     await writeFile(
       file,
@@ -572,7 +554,7 @@ describe.each(databases.eachSupportedId())('the move of a tenant on %s', id => {
       }),
     );
     const { exitCode, stderr } = await runInProcess(
-      { ...connection, database: from },
+      clones.to(from),
       ...['tenant', 'move', 'my-team', '--to-config', file],
     );
     expect(stderr).not.toContain('Error');
@@ -588,14 +570,11 @@ describe.each(databases.eachSupportedId())('the move of a tenant on %s', id => {
     const { from, to } = await pair();
     await expect(
       runInProcess(
-        { ...connection, database: from },
+        clones.to(from),
         ...['tenant', 'move', 'my-team', '--database', full],
-        ...['--to-url', urlOf({ ...connection, database: to })],
+        ...['--to-url', urlOf(clones.to(to))],
       ),
-    ).resolves.toMatchObject({
-      exitCode: 3,
-      stderr: expect.stringContaining(`"${full}" is one of both deployments.`),
-    });
+    ).resolves.toMatchObject(failure(`"${full}" is one of both deployments.`));
     expect(await isActive(from)).toBe(true);
   });
 
@@ -621,14 +600,11 @@ describe.each(databases.eachSupportedId())('the move of a tenant on %s', id => {
     await query(to, lacking);
     await expect(
       runInProcess(
-        { ...connection, database: full },
+        clones.to(full),
         ...['tenant', 'move', 'my-team'],
-        ...['--to-url', urlOf({ ...connection, database: to })],
+        ...['--to-url', urlOf(clones.to(to))],
       ),
-    ).resolves.toMatchObject({
-      exitCode: 3,
-      stderr: expect.stringMatching(message),
-    });
+    ).resolves.toMatchObject(failure(message));
     await expect(
       query(to, `select from tenancy.tenants where tenant_id = '${TEAM}'`),
     ).resolves.toEqual([]);
@@ -637,7 +613,7 @@ describe.each(databases.eachSupportedId())('the move of a tenant on %s', id => {
   it('goes on from wherever it was killed', async () => {
     const whole = await pair();
     const sent = await clones.count([whole.from, whole.to], movePair);
-    const expected = await contents(whole.to);
+    const expected = await clones.contents(whole.to);
     for (let after = 6; after < sent; after += EVERY) {
       const { from, to } = await pair();
       await clones.kill(after, [from, to], movePair);
@@ -646,7 +622,7 @@ describe.each(databases.eachSupportedId())('the move of a tenant on %s', id => {
       expect((await isActive(from)) && isThere).toBe(false);
       expect(isThere ? [] : await leftWhenGivenUp(to)).toEqual([]);
       await move(from, to);
-      await expect(contents(to)).resolves.toEqual(expected);
+      await expect(clones.contents(to)).resolves.toEqual(expected);
       expect([await isActive(from), await isActive(to)]).toEqual([false, true]);
       expect(LATE_CHANGES.map(sql => meanwhile(to, sql))).toEqual(
         LATE_CHANGES.map(() => ''),

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { resolve } from 'node:path';
 import { PassThrough, Writable } from 'node:stream';
 import type { ClientConfig } from 'pg';
+import { EXIT_CODES } from '../../errors';
 import { main } from '../program';
 
 const ROOT = resolve(__dirname, '../../../..');
@@ -18,6 +19,18 @@ export interface CliResult {
   exitCode: number | null;
   stdout: string;
   stderr: string;
+}
+
+/** What is expected of a run that fails: what it says why, and its exit code. */
+export function failure(
+  message: string | RegExp,
+  exitCode: number = EXIT_CODES.refused,
+) {
+  const stderr =
+    typeof message === 'string'
+      ? expect.stringContaining(message)
+      : expect.stringMatching(message);
+  return { exitCode, stderr };
 }
 
 /** A run that is under way. */

@@ -17,11 +17,17 @@ export class Clones {
 
   private readonly names: string[] = [];
 
-  private constructor(
-    private readonly connection: ClientConfig,
+  protected constructor(
+    /** To the database that they are of. */
+    readonly connection: ClientConfig,
     /** The connection that makes them. */
     readonly admin: Client,
   ) {}
+
+  /** How to connect to one of them. */
+  to(database: string): ClientConfig {
+    return { ...this.connection, database };
+  }
 
   async clone(template: string): Promise<string> {
     const name = `clone_${process.pid}_${this.names.length}`;
@@ -33,7 +39,7 @@ export class Clones {
   /** The rows of a query. */
   async query(database: string, sql: string): Promise<any[]> {
     return withClient(
-      { ...this.connection, database },
+      this.to(database),
       async client => (await client.query(sql)).rows,
     );
   }
@@ -82,7 +88,7 @@ export class Clones {
   ): Promise<void> {
     const migration = await TenancyMigration.open({
       phases,
-      connection: { ...this.connection, database },
+      connection: this.to(database),
       command: 'test',
       mode: 'change',
       settings: { ...testSettings, force: true },
@@ -96,7 +102,7 @@ export class Clones {
 
   /** Everything that two databases must have in common to be in the same state. */
   async describe(database: string): Promise<Record<string, string[]>> {
-    const client = new Client({ ...this.connection, database });
+    const client = new Client(this.to(database));
     await client.connect();
     try {
       await client.query('set search_path = tenancy');

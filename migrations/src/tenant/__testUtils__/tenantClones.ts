@@ -1,4 +1,5 @@
-import { readFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import {
@@ -12,6 +13,7 @@ import { Client } from 'pg';
 import type { ClientConfig } from 'pg';
 import { createCatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import { runInProcess } from '../../cli/__testUtils__/runCli';
+import type { CliResult } from '../../cli/__testUtils__/runCli';
 import { addTenants, TEAM } from '../../partitions/__testUtils__/tenants';
 import type { Portal } from '../places';
 import { purgeTenant } from '../purge';
@@ -28,38 +30,99 @@ export const WITHOUT_MD5 = `
   alter function pg_catalog.md5(bytea) rename to no_md5`;
 
 /** Clones of a database after phase 5 with tenants, and with what plugins keep of them. */
-export async function openTenantClones(
-  databases: TestDatabases,
-  id: TestDatabaseId,
-  more = '',
-): Promise<{ clones: Clones; template: string; connection: ClientConfig }> {
-  const database = await createCatalogDatabase(databases, id, {
-    entities: 10,
-    phase: 5,
-  });
-  await addTenants(database);
-  await database.client.query(`${PLUGINS}; ${more}`);
-  await database.close();
-  const { connection } = database;
-  const clones = await Clones.open(connection);
-  return { clones, connection, template: connection.database! };
-}
+export class TenantClones extends Clones {
+  static async of(
+    databases: TestDatabases,
+    id: TestDatabaseId,
+    more = '',
+  ): Promise<TenantClones> {
+    const database = await createCatalogDatabase(databases, id, {
+      entities: 10,
+      phase: 5,
+    });
+    await addTenants(database);
+    await database.client.query(`${PLUGINS}; ${more}`);
+    await database.close();
+    const { connection } = database;
+    const admin = new Client({ ...connection, database: 'postgres' });
+    await admin.connect();
+    const folder = await mkdtemp(join(tmpdir(), 'tenants-'));
+    return new TenantClones(connection, admin, folder);
+  }
 
-/** Purges the tenant of the tests. */
-export const purgeTeam = (
-  clones: Clones,
-  database: string,
-  now?: boolean,
-  portal: Portal = {},
-) =>
-  clones.migrate(database, ({ context }) =>
-    purgeTenant(context, {
-      slug: 'my-team',
-      now,
-      portal,
-      confirm: async () => undefined,
-    }),
-  );
+  private constructor(
+    connection: ClientConfig,
+    admin: Client,
+    /** For exports. */
+    readonly folder: string,
+  ) {
+    super(connection, admin);
+  }
+
+  /** The database that they are of, in which the tenant of the tests is deleted. */
+  get template(): string {
+    return this.connection.database!;
+  }
+
+  /** A clone, changed by some statements. */
+  async copy(sql = '', template = this.template): Promise<string> {
+    const name = await this.clone(template);
+    await this.query(name, sql);
+    return name;
+  }
+
+  /** The same, in which the tenant is in use. */
+  copyInUse(sql = ''): Promise<string> {
+    return this.copy(
+      `update tenancy.tenants set deleted_at = null where tenant_id = '${TEAM}'; ${sql}`,
+    );
+  }
+
+  /** Works with a session in one of them. */
+  within<T>(database: string, use: (client: Client) => Promise<T>): Promise<T> {
+    return withClient(this.to(database), use);
+  }
+
+  /** Runs a command about a tenant. */
+  run(database: string, ...args: string[]): Promise<CliResult> {
+    return runInProcess(this.to(database), 'tenant', ...args);
+  }
+
+  /** What an export has, but for when it was made and deleted, and with rows in one order. */
+  async contents(database: string, slug = 'my-team') {
+    const file = join(this.folder, `${database}-${slug}.gz`);
+    const { exitCode, stderr } = await this.run(database, 'export', slug, file);
+    if (exitCode !== 0) {
+      throw new Error(stderr);
+    }
+    const [header, ...lines] = await linesOf(file);
+    lines.pop();
+    const { exported, ...head } = JSON.parse(header);
+    const rows = lines.map(line =>
+      line.includes('"tenant_slug"')
+        ? line.replace(/"deleted_at": [^,]+/, '')
+        : line,
+    );
+    return { head, rows: rows.sort() };
+  }
+
+  /** Purges the tenant of the tests. */
+  purge(database: string, now?: boolean, portal: Portal = {}): Promise<void> {
+    return this.migrate(database, ({ context }) =>
+      purgeTenant(context, {
+        slug: 'my-team',
+        now,
+        portal,
+        confirm: async () => undefined,
+      }),
+    );
+  }
+
+  async close(): Promise<void> {
+    await super.close();
+    await rm(this.folder, { recursive: true });
+  }
+}
 
 /** Makes the tables of an engine or instance, to be called where tests are described. */
 export function tableMaker(more = (_schema: string) => ''): MakeTables {
@@ -101,29 +164,6 @@ export async function linesOf(file: string): Promise<string[]> {
     .toString()
     .trimEnd()
     .split('\n');
-}
-
-/** What an export has, but for when it was made and deleted, and with rows in one order. */
-export async function contentsOf(
-  connection: ClientConfig,
-  folder: string,
-  slug = 'my-team',
-) {
-  const file = join(folder, `${connection.database}-${slug}.gz`);
-  const { exitCode } = await runInProcess(
-    connection,
-    ...['tenant', 'export', slug, file],
-  );
-  expect(exitCode).toBe(0);
-  const [header, ...lines] = await linesOf(file);
-  lines.pop();
-  const { exported, ...head } = JSON.parse(header);
-  const rows = lines.map(line =>
-    line.includes('"tenant_slug"')
-      ? line.replace(/"deleted_at": [^,]+/, '')
-      : line,
-  );
-  return { head, rows: rows.sort() };
 }
 
 /** Waits until a command pauses before it asks for a lock again. */
