@@ -21,6 +21,14 @@ const choose = (content: object) =>
     new File([JSON.stringify(content)], 'file.json'),
   );
 
+/** Imports once the file is read; returns the button, for another try. */
+async function submitted() {
+  const submit = screen.getByRole('button', { name: 'Import' });
+  await waitFor(() => expect(submit).toBeEnabled());
+  await userEvent.click(submit);
+  return submit;
+}
+
 /** A mockup with one version, as a file has it. */
 function fileMockup(ofName: string) {
   const { name, createdAt, updatedAt } = mockupOf(ofName);
@@ -66,8 +74,7 @@ describe('the import of a file', () => {
   it('updates each of those that are here once', async () => {
     const api = mockApi(mockupOf('Start'));
     const onDone = await open(api);
-    const { name, createdAt, updatedAt } = mockupOf('Start');
-    const start = { name, createdAt, updatedAt, versions: [] };
+    const start = fileMockup('Start');
     await choose({ ...MOCKUP_FILE, mockups: [start, start] });
     await screen.findByRole('radio', { name: /Update/ });
     await userEvent.click(screen.getByRole('button', { name: 'Import' }));
@@ -75,16 +82,16 @@ describe('the import of a file', () => {
       expect(onDone).toHaveBeenCalledWith({ imported: 1, updated: 1 }),
     );
     // A hundred others may have the name as a part of theirs.
-    expect(api.listMockups).toHaveBeenCalledWith({ search: name, limit: 500 });
+    expect(api.listMockups).toHaveBeenCalledWith({
+      search: 'Start',
+      limit: 500,
+    });
   });
 
   it('imports again what was deleted since it was found here', async () => {
     const api = mockApi(mockupOf('Start'));
     const onDone = await open(api);
-    await choose({
-      ...MOCKUP_FILE,
-      mockups: [fileMockup('Start')],
-    });
+    await choose({ ...MOCKUP_FILE, mockups: [fileMockup('Start')] });
     await screen.findByRole('radio', { name: /Update/ });
     await api.deleteMockup('id-of-Start');
     await userEvent.click(screen.getByRole('button', { name: 'Import' }));
@@ -104,9 +111,7 @@ describe('the import of a file', () => {
       version: 2,
       mockups: [fileMockup('Start'), fileMockup('New')],
     });
-    const submit = screen.getByRole('button', { name: 'Import' });
-    await waitFor(() => expect(submit).toBeEnabled());
-    await userEvent.click(submit);
+    await submitted();
     expect(await screen.findByRole('alert')).toHaveTextContent(
       'version must be 1',
     );
@@ -118,14 +123,8 @@ describe('the import of a file', () => {
     const api = mockApi();
     const onDone = await open(api);
     api.importMockups.mockRejectedValueOnce(new TypeError('No answer'));
-    const { createdAt, updatedAt } = mockupOf('Start');
-    await choose({
-      ...MOCKUP_FILE,
-      mockups: [{ name: 'Start', createdAt, updatedAt, versions: [] }],
-    });
-    const submit = screen.getByRole('button', { name: 'Import' });
-    await waitFor(() => expect(submit).toBeEnabled());
-    await userEvent.click(submit);
+    await choose({ ...MOCKUP_FILE, mockups: [fileMockup('Start')] });
+    const submit = await submitted();
     await screen.findByRole('alert');
     await userEvent.click(submit);
     await waitFor(() =>
@@ -151,14 +150,8 @@ describe('the import of a file', () => {
     const api = mockApi(mockupOf('Start'));
     const onDone = await open(api);
     api.listMockups.mockRejectedValueOnce(new TypeError('No answer'));
-    const { createdAt, updatedAt } = mockupOf('Start');
-    await choose({
-      ...MOCKUP_FILE,
-      mockups: [{ name: 'Start', createdAt, updatedAt, versions: [] }],
-    });
-    const submit = screen.getByRole('button', { name: 'Import' });
-    await waitFor(() => expect(submit).toBeEnabled());
-    await userEvent.click(submit);
+    await choose({ ...MOCKUP_FILE, mockups: [fileMockup('Start')] });
+    const submit = await submitted();
     expect(await screen.findByRole('alert')).toHaveTextContent(
       /does not answer/,
     );
