@@ -71,20 +71,42 @@ end $$`;
  *
  * CREATE TRIGGER takes SHARE ROW EXCLUSIVE, which waits for the transactions that have
  * written to the table: every change is either committed before it, or logged.
+ */
+export function createLogTriggers(table: TenantTable): string[] {
+  return [...triggersOn(table, table), enableLogTriggers(table)];
+}
+
+/**
+ * The statements that prepare {@link enableLogTriggers} on a table that is not in use.
  *
  * @param table - the table by its production name
  * @param name - its name at this moment
  */
-export function createLogTriggers(table: TenantTable, name: string): string[] {
+export function createDisabledLogTriggers(
+  table: TenantTable,
+  name: string,
+): string[] {
+  return [
+    ...triggersOn(table, name),
+    `alter table ${name} disable trigger ${LOG_TRIGGER},
+  disable trigger ${LOG_TRIGGER}_truncate`,
+  ];
+}
+
+/** The statement that has the triggers fire: ACCESS EXCLUSIVE, as that which creates them. */
+export function enableLogTriggers(name: string): string {
+  // Also for writes of a subscription, and with session_replication_role = replica.
+  return `alter table ${name} enable always trigger ${LOG_TRIGGER},
+  enable always trigger ${LOG_TRIGGER}_truncate`;
+}
+
+function triggersOn(table: TenantTable, name: string): string[] {
   const call = `execute function ${logFunction(table)}()`;
   return [
     `create or replace trigger ${LOG_TRIGGER} after insert or update or delete on ${name}
   for each row ${call}`,
     `create or replace trigger ${LOG_TRIGGER}_truncate after truncate on ${name}
   for each statement ${call}`,
-    // Also for writes of a subscription, and with session_replication_role = replica.
-    `alter table ${name} enable always trigger ${LOG_TRIGGER},
-  enable always trigger ${LOG_TRIGGER}_truncate`,
   ];
 }
 

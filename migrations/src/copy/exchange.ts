@@ -14,30 +14,30 @@ export interface Sides {
 // tenants it would delete all of them.
 const GRANTS = `
   for item in
-    select side.name, a.grantee
+    select side.incoming, a.grantee
       from /* sides */ join pg_class c on c.oid = side.incoming,
            aclexplode(c.relacl) a
      where a.grantee <> c.relowner and a.privilege_type <> 'TRUNCATE'
-     group by side.name, a.grantee
+     group by side.incoming, a.grantee
   loop
     commands := commands || format(
-      'revoke select, insert, update, delete, references, trigger on %I from %s cascade',
-      item.name, case item.grantee when 0 then 'public' else item.grantee::regrole::text end);
+      'revoke select, insert, update, delete, references, trigger on %s from %s cascade',
+      item.incoming, case item.grantee when 0 then 'public' else item.grantee::regrole::text end);
   end loop;
   for item in
-    select name, grantee, is_grantable, string_agg(privilege, ', ') as privileges
-      from (select side.name, a.grantee, a.is_grantable, a.privilege_type as privilege
+    select incoming, grantee, is_grantable, string_agg(privilege, ', ') as privileges
+      from (select side.incoming, a.grantee, a.is_grantable, a.privilege_type as privilege
               from /* sides */ join pg_class c on c.oid = side.live, aclexplode(c.relacl) a
              where a.grantee <> c.relowner and a.privilege_type <> 'TRUNCATE'
              union all
-            select side.name, a.grantee, a.is_grantable,
+            select side.incoming, a.grantee, a.is_grantable,
                    format('%s (%I)', a.privilege_type, t.attname)
               from /* sides */ join pg_attribute t on t.attrelid = side.live,
                    aclexplode(t.attacl) a
              where not t.attisdropped) granted
-     group by name, grantee, is_grantable
+     group by incoming, grantee, is_grantable
   loop
-    commands := commands || format('grant %s on %I to %s%s', item.privileges, item.name,
+    commands := commands || format('grant %s on %s to %s%s', item.privileges, item.incoming,
       case item.grantee when 0 then 'public' else item.grantee::regrole::text end,
       case when item.is_grantable then ' with grant option' else '' end);
   end loop;
@@ -64,34 +64,72 @@ const WRITERS = `
   end loop;
 `;
 
+// The rights to the tables in use, and to their columns.
+const LIVE_GRANTS = `
+  select string_agg(concat_ws(' ', r.oid, r.relacl, a.attnum, a.attacl), ',' order by r.oid, a.attnum)
+    from /* sides */ join pg_class r on r.oid = side.live
+    left join pg_attribute a on a.attrelid = r.oid and a.attacl is not null`;
+
+const CARRIED = 'tenancy.carried_grants';
+
 /**
- * The statement that renames both sides of the tables, and carries the grants over. It reads
- * these when it runs, so it includes one of a moment ago. Only the owner may write to the side
- * that goes out of use.
+ * The statement that carries the grants of the tables in use over to the side that comes into
+ * use. It changes nothing of the tables in use, for whose rights a GRANT of others would wait.
+ */
+export function carryGrants(sides: Sides[]): string {
+  return commands(
+    sides,
+    `perform set_config('${CARRIED}', (${LIVE_GRANTS}), true);
+${GRANTS}`,
+  );
+}
+
+/** Fails with lock_not_available, so that the attempt is repeated, if there is another grant since. */
+export function refuseLaterGrants(sides: Sides[]): string {
+  return withSides(
+    sides,
+    `do $$ begin
+  if current_setting('${CARRIED}') <> (${LIVE_GRANTS}) then
+    raise exception 'The grants of the tables were changed a moment ago' using errcode = 'lock_not_available';
+  end if;
+end $$`,
+  );
+}
+
+/**
+ * The statement that renames both sides of the tables. Only the owner may write to the side that
+ * goes out of use.
  */
 export function exchange(sides: Sides[]): string {
-  return `do $$
+  return commands(sides, `${WRITERS}${sides.map(rename).join('\n')}`);
+}
+
+/** Runs the commands that a part collects. */
+function commands(sides: Sides[], part: string): string {
+  return withSides(
+    sides,
+    `do $$
 declare
   commands text[] := '{}';
   command text;
   item record;
 begin
-${[GRANTS, WRITERS]
-  .map(part => part.split('/* sides */').join(pairs(sides)))
-  .join('')}
-${sides.map(rename).join('\n')}
+${part}
   foreach command in array commands loop execute command; end loop;
-end $$`;
+end $$`,
+  );
 }
 
-function pairs(sides: Sides[]): string {
+function withSides(sides: Sides[], sql: string): string {
   const rows = sides.map(
     ({ table, incoming, outgoing }) =>
       `(${escapeLiteral(table)}::regclass, ${escapeLiteral(
-        table,
-      )}, ${escapeLiteral(incoming)}::regclass, ${escapeLiteral(outgoing)})`,
+        incoming,
+      )}::regclass, ${escapeLiteral(outgoing)})`,
   );
-  return `(values ${rows.join(', ')}) side (live, name, incoming, outgoing)`;
+  return sql
+    .split('/* sides */')
+    .join(`(values ${rows.join(', ')}) side (live, incoming, outgoing)`);
 }
 
 function rename({ table, incoming, outgoing }: Sides): string {

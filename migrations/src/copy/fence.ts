@@ -100,6 +100,20 @@ export function dropFenceOf(table: string): string {
   return `drop policy if exists ${FENCE_POLICY} on ${table}`;
 }
 
+/** The statement that drops the fences of tables which have one: mostly none has. */
+export function dropFences(tables: string[]): string {
+  return `do $$
+declare
+  item regclass;
+begin
+  for item in select polrelid from pg_policy where polname = '${FENCE_POLICY}'
+     and polrelid in (${tables.map(table => `'${table}'::regclass`).join(', ')})
+  loop
+    execute format('drop policy ${FENCE_POLICY} on %s', item);
+  end loop;
+end $$`;
+}
+
 /**
  * The transactions that drop the fence, one for each table: locking all tables at the
  * same moment would take longer.

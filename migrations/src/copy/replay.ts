@@ -16,8 +16,11 @@ export const REPLAY_FUNCTION = `${REPLAY}()`;
 // One snapshot for the log and the rows (see createReplay).
 export const SNAPSHOT = 'begin isolation level repeatable read';
 
-// A log of so many entries is replayed in milliseconds; more rounds would not shorten it.
+// A log of so many entries is replayed in milliseconds.
 const SHORT_LOG = 50;
+// More rounds would not shorten a log of so many, or one that has got less than a quarter shorter.
+const FEW = 5;
+const SHORTER = 0.75;
 const ROUNDS = 30;
 
 /** Replays the change log once, and returns how many entries it had. */
@@ -57,20 +60,26 @@ async function replayRounds({
   progress?.finish();
 }
 
-/** Replays the change log until it is short, or for {@link ROUNDS} rounds. */
+/**
+ * Replays the change log until it is short and no longer gets shorter, or for {@link ROUNDS}
+ * rounds: in a swap, writers wait for the replay of what is left.
+ */
 export async function replayUntilShort(
   session: MigrationSession,
   progress?: Progress,
 ): Promise<void> {
+  let last = 0;
   for (let round = 0; round < ROUNDS; round += 1) {
     const entries = await replayOnce(session);
     progress?.advance(entries);
-    if (entries <= SHORT_LOG) {
+    if (entries > SHORT_LOG) {
+      // Every replay would read the dead rows again. Without truncation, for which VACUUM
+      // waits seconds for ACCESS EXCLUSIVE on the log.
+      await session.query(`vacuum (truncate false) ${CHANGE_LOG}`);
+    } else if (entries <= FEW || (round > 0 && entries > last * SHORTER)) {
       break;
     }
-    // Every replay would read the dead rows again. Without truncation, for which VACUUM
-    // waits seconds for ACCESS EXCLUSIVE on the log.
-    await session.query(`vacuum (truncate false) ${CHANGE_LOG}`);
+    last = entries;
   }
 }
 

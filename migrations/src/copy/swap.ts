@@ -1,14 +1,20 @@
 import { oneTenantCheck, TENANT_TABLES } from '../schema/tables';
-import { exchange } from './exchange';
+import { carryGrants, exchange, refuseLaterGrants } from './exchange';
 import type { Sides } from './exchange';
 import {
   CHANGE_LOG,
-  createLogTriggers,
+  createDisabledLogTriggers,
   dropLogTriggers,
+  enableLogTriggers,
   LOG_TRIGGER,
 } from './changeLog';
-import { createFence, dropFenceOf } from './fence';
-import { LONGER_PAUSE, lockStatements } from '../session/lockRetries';
+import { createFence, dropFences } from './fence';
+import {
+  keepCatalog,
+  limitWaits,
+  lockTogether,
+  LONGER_PAUSE,
+} from '../session/lockRetries';
 import { REPLAY_FUNCTION } from './replay';
 
 /**
@@ -26,13 +32,22 @@ function refuseLongLog(timeoutMs: number): string {
 end $$`;
 }
 
+/** The statements of the transaction that swaps the tables, in two messages. */
+export interface SwapStatements {
+  /** No reader and no writer waits for these: the log is replayed once more behind them. */
+  prepare: string[];
+  /** For these all wait. The last one commits. */
+  swap: string[];
+}
+
 /**
  * The statements of the transaction that puts one side of the three tables in the
  * place of the other, in either direction.
  *
- * It takes ACCESS EXCLUSIVE on both sides, and holds it on those in use for the replay of the
- * last changes and for changes of the catalog. It locks them in the order in which applications
- * use them; see {@link lockTogether}.
+ * It first keeps the catalog of all tables from changing, by SHARE UPDATE EXCLUSIVE. Then it takes
+ * ACCESS EXCLUSIVE on both sides, and holds it on those in use for the replay of the last changes
+ * and for changes of the catalog, some 10 ms. It locks them in the order in which applications use
+ * them; see {@link lockTogether}.
  *
  * @param before - statements that need no lock of the tables in use
  * @param conditions - statements that fail unless the catalog is as it must be: run once
@@ -42,27 +57,43 @@ export function swapStatements(
   sides: Sides[],
   timeoutMs: number,
   { before, conditions }: { before: string[]; conditions: string[] },
-): string[] {
+): SwapStatements {
   const incoming = sides.map(side => side.incoming);
-  return [
-    // Writers do not wait for this commit's fsync: the next commit, that of the step's
-    // record at the latest, flushes it as well.
-    'set local synchronous_commit = off',
-    ...lockStatements({ tables: incoming }, timeoutMs, before),
-    ...lockStatements({ tables: TENANT_TABLES }, timeoutMs, [
+  return {
+    prepare: [
+      'begin',
+      // Writers do not wait for this commit's fsync: the next commit, that of the step's
+      // record at the latest, flushes it as well.
+      'set local synchronous_commit = off',
+      ...keepCatalog(incoming),
+      ...before,
+      ...keepCatalog(TENANT_TABLES),
       refuseOtherTenants(sides),
       ...sides.map(refuseMissingLog),
       ...sides.map(refuseOtherColumns),
-    ]),
-    refuseLongLog(timeoutMs),
-    ...conditions,
-    `select ${REPLAY_FUNCTION}`,
-    ...sides.flatMap(({ table }) => dropLogTriggers(table)),
-    exchange(sides),
-    ...sides.flatMap(({ table }) => createLogTriggers(table, table)),
-    ...sides.map(({ outgoing }) => dropFenceOf(outgoing)),
-    ...createFence(),
-  ];
+      carryGrants(sides),
+    ],
+    swap: [
+      lockTogether(incoming, timeoutMs),
+      limitWaits(timeoutMs),
+      // Disabled, since the replay changes nothing that is to be logged.
+      ...sides.flatMap(({ table, incoming: name }) =>
+        createDisabledLogTriggers(table, name),
+      ),
+      lockTogether(TENANT_TABLES, timeoutMs),
+      limitWaits(timeoutMs),
+      refuseLongLog(timeoutMs),
+      refuseLaterGrants(sides),
+      ...conditions,
+      `select ${REPLAY_FUNCTION}`,
+      ...sides.flatMap(({ table }) => dropLogTriggers(table)),
+      exchange(sides),
+      ...sides.map(({ table }) => enableLogTriggers(table)),
+      dropFences(sides.map(({ outgoing }) => outgoing)),
+      ...createFence(),
+      'commit',
+    ],
+  };
 }
 
 /** A cleanup that has begun dropped the log: changes since then are not recorded. */

@@ -163,10 +163,6 @@ async function findHolders(
  * The statements that take the locks of a transaction on tables in use, at its beginning: a
  * statement that asks for a stronger lock than the transaction holds could deadlock.
  *
- * An autovacuum may hold a table for hours, and PostgreSQL cancels it only for a request
- * that waits longer than writers may. SHARE UPDATE EXCLUSIVE blocks no writer, so it can
- * wait that long, and it keeps the next autovacuum off.
- *
  * @param conditions - statements that fail unless the catalog is as it must be: run once
  *   no session can change the catalog of the tables, and before any session waits
  */
@@ -178,8 +174,7 @@ export function lockStatements(
   return [
     ...(tables.length > 0 && mode !== 'rows'
       ? [
-          `set local lock_timeout = ${AUTOVACUUM_TIMEOUT_MS}`,
-          keepCatalog(tables),
+          ...keepCatalog(tables),
           ...conditions,
           lockTogether(tables, timeoutMs, mode),
         ]
@@ -204,14 +199,24 @@ const existing = (tables: readonly string[]) =>
   `select t from unnest(${list(tables)}) with ordinality as each (t, n)
     where to_regclass(regexp_replace(t, '^only ', '')) is not null order by n`;
 
-function keepCatalog(tables: readonly string[]): string {
-  return doBlock(`declare
+/**
+ * The statements that keep others from changing the catalog of tables: SHARE UPDATE EXCLUSIVE
+ * until the end of the transaction, which blocks no reader and no writer.
+ *
+ * An autovacuum may hold a table for hours, and PostgreSQL cancels it only for a request that waits
+ * longer than writers may. This lock can wait that long, and it keeps the next autovacuum off.
+ */
+export function keepCatalog(tables: readonly string[]): string[] {
+  return [
+    `set local lock_timeout = ${AUTOVACUUM_TIMEOUT_MS}`,
+    doBlock(`declare
   names text := (select string_agg(t, ', ') from (${existing(tables)}) found);
 begin
   if names is not null then
     execute 'lock table ' || names || ' in share update exclusive mode';
   end if;
-end`);
+end`),
+  ];
 }
 
 /** Half of deadlock_timeout, and `timeoutMs` at most. */

@@ -54,7 +54,7 @@ export const changeLog: Step = {
           'the transactions that have written, so that none of them is missed.',
         tables: [table],
         mode: 'share row exclusive',
-        statements: createLogTriggers(table, table),
+        statements: createLogTriggers(table),
       });
     }
   },

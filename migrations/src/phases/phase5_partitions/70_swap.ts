@@ -12,7 +12,7 @@ import {
   replayUntilShort,
   SNAPSHOT,
 } from '../../copy/replay';
-import { swapStatements } from '../../copy/swap';
+import { swapStatements, type SwapStatements } from '../../copy/swap';
 import type { TableCopy } from '../../copy/TableCopy';
 import { findCopyProblems } from '../../copy/compare';
 import { readerOf } from '../../engine/Executor';
@@ -26,6 +26,8 @@ import {
   TENANT_TABLES,
 } from '../../schema/tables';
 import { withLockRetries } from '../../session/lockRetries';
+import type { MigrationSession } from '../../session/MigrationSession';
+import { actAsOwner } from '../../session/ownerRole';
 import { waitForSnapshotsBeforeSwap } from './80_wait_for_old_snapshots';
 import { describeCopies } from '../../copy/TableCopy';
 import { addConstraint, dropIndexStatement } from '../../schema/changes';
@@ -102,10 +104,11 @@ async function exchange(
   await catchUp(context);
   await verify(context, copies);
   await catchUp(context);
+  const { prepare, swap: rest } = statements(context.settings.maxPauseMs);
   await executor.work({
     title:
       'Swap the tables. ACCESS EXCLUSIVE on all of them, for milliseconds.',
-    script: ['begin', ...statements(context.settings.maxPauseMs), 'commit'],
+    script: [...prepare, ...rest],
     run: () => swapOnce(context, sides, statements),
   });
 }
@@ -136,29 +139,53 @@ async function verify(
 async function swapOnce(
   context: StepContext,
   sides: Sides[],
-  statements: (timeoutMs: number) => string[],
+  statements: (timeoutMs: number) => SwapStatements,
 ): Promise<void> {
   const { session } = context.executor;
-  await withLockRetries(
-    context,
-    {
-      title: 'Swap the tables',
-      tables: sides.flatMap(({ table, incoming }) => [table, incoming]),
-    },
-    async timeoutMs => {
-      await replayUntilShort(session);
-      await session
-        .queryAtOnce(['begin', ...statements(timeoutMs), 'commit'])
-        .catch(error => {
-          throw explain(error);
+  const replaying = await openReplay(context);
+  try {
+    await withLockRetries(
+      context,
+      {
+        title: 'Swap the tables',
+        tables: sides.flatMap(({ table, incoming }) => [table, incoming]),
+      },
+      async timeoutMs => {
+        const { prepare, swap: rest } = statements(timeoutMs);
+        await replayUntilShort(session);
+        await session.queryAtOnce(prepare).catch(explain);
+        await replayUntilShort(replaying).catch(async error => {
+          await session.rollback();
+          throw error;
         });
-    },
-  );
+        await session.queryAtOnce(rest).catch(explain);
+      },
+    );
+  } finally {
+    await replaying.close();
+  }
 }
 
-/** Explains an error of the swap's statements. */
-function explain(error: unknown): unknown {
-  return error instanceof DatabaseError && error.code === '23000' && error.hint
+/**
+ * Opens a session that replays the changes while the transaction of the swap is prepared: each
+ * that is left keeps writers waiting.
+ */
+async function openReplay(context: StepContext): Promise<MigrationSession> {
+  const { executor, settings } = context;
+  const [{ database }] = await executor.read<{ database: string }>(
+    'select current_database() as database',
+  );
+  const session = await context.openSession(context.connectionTo(database));
+  await actAsOwner(session, settings.schema).catch(async error => {
+    await session.close();
+    throw error;
+  });
+  return session;
+}
+
+/** Throws an error of the swap's statements, as a refusal if it is one of ours. */
+function explain(error: unknown): never {
+  throw error instanceof DatabaseError && error.code === '23000' && error.hint
     ? new RefusedError(`${error.message}. ${error.hint}`)
     : error;
 }

@@ -146,6 +146,38 @@ describe.each(databases.eachSupportedId())('the swap on %s', id => {
     },
   );
 
+  it('carries over a grant that is given while it waits for the tables', async () => {
+    await stopBefore(database, 5, swap);
+    await database.client.query('create role auditor');
+    await other.query('begin; lock table entities in access share mode');
+    const swapped = database.migrate(migration => migration.runPhase(5));
+    const waitsFor = (mode: string) =>
+      waitUntil(`a session to wait for ${mode}`, async () => {
+        const { rows } = await database.client.query(
+          `select from pg_locks
+            where relation = 'entities'::regclass and not granted and mode = $1`,
+          [mode],
+        );
+        return rows.length > 0;
+      });
+    await waitsFor('AccessExclusiveLock');
+    // From PostgreSQL 18 on it waits for the swap, and then finds the new table by its name.
+    const grants = new Client(database.connection);
+    await grants.connect();
+    const granted = grants.query(
+      `grant select (entity_ref) on tenancy.entities to auditor`,
+    );
+    await Promise.race([granted, waitsFor('ShareUpdateExclusiveLock')]);
+    await other.query('commit');
+    await Promise.all([swapped, granted]);
+    await grants.end();
+    const { rows } = await database.client.query(
+      `select has_column_privilege('auditor', 'entities', 'entity_ref', 'select') as may`,
+    );
+    expect(rows).toEqual([{ may: true }]);
+    await database.client.query('drop owned by auditor; drop role auditor');
+  });
+
   it('is not undone once a cleanup has ended the log of changes', async () => {
     await runPhases(database, 5);
     await database.migrate(async ({ context }) => {
