@@ -13,6 +13,7 @@ import { tenantsApiRef } from '../api';
 import { tenantsTranslationRef } from '../translation';
 import { useOpenOther } from './OpenTenantContext';
 import { ownTenants } from './ownTenants';
+import styles from './TenantMenu.module.css';
 
 /** What the list shows at once without a virtual one, whose rows all have one height. */
 const FEW = 100;
@@ -34,24 +35,6 @@ const useStyles = makeStyles(theme => ({
       height: 'auto',
       minHeight: '2rem',
       overflowWrap: 'anywhere',
-    },
-  },
-  cut: {
-    '& [role=option] > *': { minWidth: 0 },
-    '& [role=option] span': {
-      overflow: 'hidden',
-      textOverflow: 'ellipsis',
-      whiteSpace: 'nowrap',
-    },
-    '& [role=option] svg': { flexShrink: 0 },
-    // The one in question shows its whole name, above those that follow.
-    '& :has(> [role=option]:is([data-hovered], [data-focused], [data-pressed]))':
-      { zIndex: '1 !important' },
-    '& [role=option]:is([data-hovered], [data-focused], [data-pressed])': {
-      height: 'auto',
-      minHeight: '100%',
-      overflowWrap: 'anywhere',
-      '& span': { whiteSpace: 'normal' },
     },
   },
   content: {
@@ -160,7 +143,7 @@ export function TenantMenu(props: {
         {content}
       </Button>
       <MenuAutocompleteListbox
-        className={`${POPOVER} ${isLong ? classes.cut : classes.wrapped}`}
+        className={`${POPOVER} ${isLong ? styles.cut : classes.wrapped}`}
         aria-label={t('openTenant.menu.list')}
         placeholder={t('openTenant.menu.find')}
         selectionMode="single"
