@@ -1,17 +1,17 @@
 import { Postgres } from '@internal/postgres';
 import type { PostgresVersion } from '@internal/postgres';
+import { withClient } from '@internal/postgres/testUtils';
 import { chown, mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Client } from 'pg';
-import { testSettings } from '../__testUtils__/catalogDatabase';
+import { openCatalogDatabase } from '../__testUtils__/catalogDatabase';
+import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
+import { runPhases } from '../__testUtils__/runPhases';
 import { seedCatalog } from '../__testUtils__/seed';
-import { TenancyMigration } from '../engine/TenancyMigration';
-import { phases } from '../phases';
+import { EXIT_CODES } from '../errors';
 import { verify } from '../verify/verify';
 import { withMigration } from '../withMigration';
-import { runPreflight } from './runPreflight';
-import { findings } from './__testUtils__/preflight';
+import { findings, preflight as preflightOf } from './__testUtils__/preflight';
 
 // What is about the server as a whole, on servers that nobody else uses.
 describe.each<PostgresVersion>([14, 18])(
@@ -27,41 +27,33 @@ describe.each<PostgresVersion>([14, 18])(
       });
     };
 
-    const query = async (...statements: string[]) => {
-      const client = new Client(server.connectionString());
-      await client.connect();
-      for (const statement of statements) {
-        await client.query(statement);
-      }
-      await client.end();
+    const query = async (sql: string) =>
+      withClient(
+        { connectionString: server.connectionString() },
+        async client => (await client.query(sql)).rows,
+      );
+
+    /** Works with the catalog of the server. */
+    const withCatalog = async <T>(
+      use: (database: CatalogDatabase) => Promise<T>,
+    ): Promise<T> => {
+      const database = await openCatalogDatabase({
+        connectionString: server.connectionString(),
+      });
+      return use(database).finally(() => database.close());
     };
 
-    const preflight = async (connectionString = server.connectionString()) => {
-      const migration = await TenancyMigration.open({
-        phases,
-        connection: { connectionString },
-        command: 'test',
-        mode: 'read',
-        settings: testSettings,
-      });
-      try {
-        return await runPreflight(migration.context, {
-          backupCompleted: true,
-        });
-      } finally {
-        await migration.close();
-      }
-    };
+    const preflight = () => withCatalog(database => preflightOf(database));
 
     const dataDirectory = () => join(server.dataDirectory, 'data');
 
     beforeAll(async () => {
       folder = await mkdtemp(join(tmpdir(), 'preflight-'));
       await start();
-      const client = new Client(server.connectionString());
-      await client.connect();
-      await seedCatalog(client, { entities: 20 });
-      await client.end();
+      await withClient(
+        { connectionString: server.connectionString() },
+        client => seedCatalog(client, { entities: 20 }),
+      );
     });
 
     afterAll(async () => {
@@ -96,16 +88,44 @@ describe.each<PostgresVersion>([14, 18])(
       });
     }
 
+    it('is refused roles of others with the names of ours, which stay as they are until the operator changes them', async () => {
+      const readRoles = () =>
+        query(
+          `select r.rolname as role, rolcanlogin, rolinherit, rolsuper, rolbypassrls,
+                  array(select g.rolname::text from pg_auth_members m join pg_roles g on g.oid = m.roleid
+                         where m.member = r.oid) as groups
+             from pg_roles r where r.rolname ~ '^portal_' order by 1`,
+        );
+      await query(
+        `create extension pg_trgm schema public;
+         create role staff;
+         create role portal_admin login;
+         create role portal_app inherit login in role staff`,
+      );
+      const before = await readRoles();
+      const [found] = findings(await preflight(), 'failure', 'roles');
+      expect(found.message).toMatch(
+        /^portal_admin may log in, portal_app inherits from its roles, portal_app is a member of staff: /,
+      );
+      const runPhases3 = () => withCatalog(database => runPhases(database, 3));
+      await expect(runPhases3()).rejects.toMatchObject({
+        exitCode: EXIT_CODES.refused,
+        message: expect.stringContaining('alter role portal_admin nologin'),
+      });
+      expect(await readRoles()).toEqual(before);
+      await query(found.sql!);
+      await runPhases3();
+    });
+
     it('is told which roles it lacks, such as after the restore of a dump', async () => {
-      await query('create extension pg_trgm');
       const found = await withMigration(
         { connection: server.connectionString() },
         { command: 'test', mode: 'change' },
         async migration => {
           await migration.runPhases(5);
           await query(
-            'alter role portal_admin rename to gone_admin',
-            'alter role portal_app rename to gone_app',
+            `alter role portal_admin rename to gone_admin;
+             alter role portal_app rename to gone_app`,
           );
           return verify(migration);
         },
@@ -132,13 +152,7 @@ describe.each<PostgresVersion>([14, 18])(
         }),
       ]);
       await expect(
-        TenancyMigration.open({
-          phases,
-          connection: { connectionString: server.connectionString() },
-          command: 'test',
-          mode: 'change',
-          settings: testSettings,
-        }),
+        withCatalog(database => runPhases(database, 1)),
       ).rejects.toThrow('Connect to the primary server');
     });
   },
