@@ -218,6 +218,12 @@ describe('the clients of the providers of tenants', () => {
     const next = await goOn(session.refreshToken!);
     expect(next.fullProfile.person.name).toBe('jane');
     expect(next.session.refreshToken).toBe(session.refreshToken);
+    const forged = ['acme', server.url, 'acme', 'jane', 7];
+    for (const text of ['not JSON', JSON.stringify(forged)]) {
+      await expect(
+        goOn(Buffer.from(text).toString('base64url')),
+      ).rejects.toThrow('The session is of another provider');
+    }
     sub = 'boss';
     await expect(answer()).rejects.toThrow("can't be used at the moment");
     expect(logger.warn).toHaveBeenCalledWith(

@@ -82,10 +82,10 @@ function withToldErrors(
         await handlers.start(req, res);
       } catch (error) {
         const { name, message } = error as Error;
-        const { origin } = req.query;
+        const origin = String(req.query.origin);
         sendWebMessageResponse(
           res,
-          typeof origin === 'string' && options.isOriginAllowed(origin)
+          options.isOriginAllowed(origin)
             ? origin
             : new URL(options.appUrl).origin,
           {
