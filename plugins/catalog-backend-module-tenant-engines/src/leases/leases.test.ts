@@ -133,6 +133,15 @@ describe.each(databases.eachSupportedId())('leases on %s', id => {
       expect(claims.flat().sort()).toEqual([...tenants].sort());
     });
 
+    it('are got where no other process has them, however few these are', async () => {
+      await createTenants(20);
+      const [one, other] = [await joined(), await joined()];
+      await one.store.claim(tenants.slice(1), 20);
+      await expect(other.store.claim(tenants, 1)).resolves.toEqual([
+        tenants[0],
+      ]);
+    });
+
     it('are taken over when the process has expired by the clock of the database, whatever the time is here', async () => {
       await createTenants(2);
       const [one, other] = [await joined(), await joined()];
@@ -345,7 +354,8 @@ describe.each(databases.eachSupportedId())('leases on %s', id => {
       );
       await database.query(
         `insert into ${schema}.stitch_queue (entity_ref, stitch_ticket, next_stitch_at)
-         values ('waits', 'x', now() + interval '1 minute')`,
+         values ('overdue', 'x', now() - interval '1 hour'),
+                ('waits', 'x', now() + interval '1 minute')`,
       );
       await database.query(
         `create table if not exists public.backstage_backend_tasks__tasks (
@@ -380,9 +390,14 @@ describe.each(databases.eachSupportedId())('leases on %s', id => {
       ]);
       await expect(
         database.query(
-          `select next_stitch_at <= now() as due from ${schema}.stitch_queue`,
+          `select next_stitch_at <= now() as due,
+                  next_stitch_at < now() - interval '1 minute' as overdue
+             from ${schema}.stitch_queue order by entity_ref`,
         ),
-      ).resolves.toEqual([{ due: true }]);
+      ).resolves.toEqual([
+        { due: true, overdue: true },
+        { due: true, overdue: false },
+      ]);
       await expect(
         database.query(
           `select id from public.backstage_backend_tasks__tasks where current_run_ticket is not null`,

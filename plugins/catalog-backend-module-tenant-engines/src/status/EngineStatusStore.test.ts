@@ -120,8 +120,12 @@ describe.each(databases.eachSupportedId())('reports on %s', id => {
         day => new Date(`${day}T00:00:00.000Z`),
       );
       const failed = { lastError: 'a\0b\ud83d', lastErrorAt: late };
-      const note = { tenantId, state: 'running' as const, caughtUpAt: late };
-      await store.write([{ ...note, ...failed, reason: 'of a start' }]);
+      const note = {
+        ...{ tenantId, state: 'running' as const, caughtUpAt: late },
+        // Said of a failed engine alone.
+        reason: 'of a start',
+      };
+      await store.write([{ ...note, ...failed }]);
       await store.write([{ ...note, caughtUpAt: early }]);
       const report = {
         state: 'running',
