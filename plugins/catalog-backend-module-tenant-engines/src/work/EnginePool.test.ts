@@ -7,9 +7,9 @@ import {
 } from '@internal/postgres/testUtils';
 import type { Knex } from 'knex';
 import { once } from 'node:events';
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { inspect } from 'node:util';
-import { Client, type ClientConfig } from 'pg';
+import { Client, type ClientConfig, Query } from 'pg';
+import { startProxy } from './__testUtils__/startProxy';
 import { BackgroundWork } from './BackgroundWork';
 import { EnginePool } from './EnginePool';
 import { type SessionLimits, SessionPool } from './SessionPool';
@@ -125,35 +125,19 @@ async function isOpen(pid: number): Promise<boolean> {
 
 /** A way to PostgreSQL that goes silent at the first statement. */
 async function listenInSilence() {
-  const sockets: Socket[] = [];
   let onStatement = () => undefined as void;
   const statement = new Promise<void>(resolve => {
     onStatement = resolve;
   });
-  const server = createServer(near => {
-    const far = connect(connection.port!, connection.host!);
-    sockets.push(near, far);
-    [near, far].forEach(socket => socket.on('error', () => undefined));
-    far.pipe(near);
-    near.on('data', (data: Buffer) => {
-      // Query and Parse.
-      if (['Q', 'P'].includes(String.fromCharCode(data[0]))) {
-        onStatement();
-      } else {
-        far.write(data);
-      }
-    });
+  const proxy = await startProxy(connection, (_number, message = '') => {
+    // Query and Parse.
+    const isStatement = ['Q', 'P'].includes(message);
+    if (isStatement) {
+      onStatement();
+    }
+    return isStatement;
   });
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  const { port } = server.address() as AddressInfo;
-  return {
-    connection: { ...connection, host: '127.0.0.1', port },
-    statement,
-    close: () => {
-      sockets.forEach(socket => socket.destroy());
-      server.close();
-    },
-  };
+  return Object.assign(proxy, { statement });
 }
 
 describe.each(newest.eachSupportedId())('the pool of engines on %s', id => {
@@ -219,7 +203,7 @@ describe.each(newest.eachSupportedId())('the pool of engines on %s', id => {
     const pid = await pidAt('pg_sleep(600)');
     try {
       await withDeadline('the close', pool.close());
-      expect((await failure).message).toMatch('Connection terminated');
+      expect((await failure).message).toMatch('was lost');
     } finally {
       await client.query('select pg_terminate_backend($1)', [pid]);
     }
@@ -470,19 +454,25 @@ describe.each(newest.eachSupportedId())('the pool of engines on %s', id => {
       expect(await pidOf(globex)).not.toBe(pid);
     });
 
-    it('on which a statement goes on that was given up', async () => {
-      const { acme, globex } = open(1);
-      const taken = await acme.client.acquireConnection();
-      const ended = taken.query('select pg_sleep(600)').catch(String);
-      const pid = await pidAt('pg_sleep(600)');
+    it.each([
       // As Knex does for a statement that took too long.
-      taken.__knex__disposed = 'of the test';
-      await acme.client.releaseConnection(taken);
-      await expect(noteOf(globex)).resolves.toBe('globex');
-      expect(await pidOf(globex)).not.toBe(pid);
-      await expect(ended).resolves.toContain('terminated');
-      await client.query('select pg_terminate_backend($1)', [pid]);
-    });
+      ['by Knex', 'of the test'],
+      ['by its caller', undefined],
+    ])(
+      'on which a statement goes on that was given up %s',
+      async (_, reason) => {
+        const { acme, globex } = open(1);
+        const taken = await acme.client.acquireConnection();
+        const ended = taken.query('select pg_sleep(600)').catch(String);
+        const pid = await pidAt('pg_sleep(600)');
+        taken.__knex__disposed = reason;
+        await acme.client.releaseConnection(taken);
+        await expect(noteOf(globex)).resolves.toBe('globex');
+        expect(await pidOf(globex)).not.toBe(pid);
+        await expect(ended).resolves.toContain('was lost');
+        await client.query('select pg_terminate_backend($1)', [pid]);
+      },
+    );
   });
 
   it('gives nothing to a schema that was closed, what waits included', async () => {
@@ -569,6 +559,9 @@ describe.each(newest.eachSupportedId())('the pool of engines on %s', id => {
         lease.isHeld = false;
         await expect(taken.query('select')).rejects.toMatchObject(refusal);
         lease.isHeld = true;
+        await expect(
+          once(taken.query(new Query('select')), 'row'),
+        ).rejects.toMatchObject(refusal);
         await expect(taken.query('savepoint one;')).rejects.toMatchObject(
           refusal,
         );

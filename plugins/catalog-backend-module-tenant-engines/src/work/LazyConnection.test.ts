@@ -6,8 +6,8 @@ import {
 } from '@internal/postgres/testUtils';
 import type { Knex } from 'knex';
 import { once } from 'node:events';
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { Client, type ClientConfig, Query, type QueryResult } from 'pg';
+import { startProxy } from './__testUtils__/startProxy';
 import { EnginePool, type SchemaDatabase } from './EnginePool';
 import type { StatementGate } from './LazyConnection';
 
@@ -303,17 +303,9 @@ describe.each(databases.eachSupportedId())('a connection on %s', id => {
   ])(
     'that is lost says so, without the statement that it ran: %s',
     async (sql, change) => {
-      const sockets: Socket[] = [];
-      const proxy = createServer(inbound => {
-        const outbound = connect(connection.port!, connection.host!);
-        sockets.push(inbound, outbound);
-        inbound.on('error', () => undefined).pipe(outbound);
-        outbound.on('error', () => undefined).pipe(inbound);
-      }).listen(0, '127.0.0.1');
-      await once(proxy, 'listening');
-      const { port } = proxy.address() as AddressInfo;
+      const proxy = await startProxy(connection);
       const other = new EnginePool({
-        connection: { ...connection, host: '127.0.0.1', port },
+        connection: proxy.connection,
         max: 1,
         logger: mockServices.logger.mock(),
       });
@@ -331,7 +323,7 @@ describe.each(databases.eachSupportedId())('a connection on %s', id => {
         );
         return rows[0]?.pid;
       });
-      sockets.forEach(socket => socket.destroy());
+      proxy.cut();
       const { name, message } = await lost;
       expect([name, message]).toEqual([
         'ServiceUnavailableError',

@@ -2,7 +2,9 @@ import { ServiceUnavailableError } from '@backstage/errors';
 import { isRead } from 'backstage-plugin-catalog-tenancy-node';
 import { EventEmitter } from 'node:events';
 import type { QueryConfig, QueryResult, Submittable } from 'pg';
-import type { QueryCallback, Session } from './Session';
+import type { Session } from './Session';
+
+type QueryCallback = (error: Error | null, result?: QueryResult) => void;
 
 /**
  * Decides which statements of a nested plugin reach PostgreSQL, before they get a
@@ -147,15 +149,9 @@ export class LazyConnection {
       const session = await this.#open();
       this.#onlyReads &&= isControl(query.text) || isRead(query);
       return {
-        result: new Promise<QueryResult>((resolve, reject) =>
-          session.query(query, (error, result) => {
-            if (!error) {
-              resolve(result!);
-              return;
-            }
-            reject(session.isLost ? lost(this.#onlyReads) : error);
-          }),
-        ),
+        result: session.query(query).catch(error => {
+          throw session.isLost ? lost(this.#onlyReads) : error;
+        }),
       };
     });
     const result = await sent.result;

@@ -14,8 +14,6 @@ import {
   type Submittable,
 } from 'pg';
 
-export type QueryCallback = (error: Error | null, result?: QueryResult) => void;
-
 /** The pool of engines needs a session of PostgreSQL for each of its connections. */
 export class PoolerError extends ServiceUnavailableError {}
 
@@ -224,17 +222,9 @@ export class Session {
     }
   }
 
-  /** @param callback - or the result is returned */
-  query(config: QueryConfig): Promise<QueryResult>;
-  query(config: QueryConfig, callback: QueryCallback): void;
-  query(
-    config: QueryConfig,
-    callback?: QueryCallback,
-  ): Promise<QueryResult> | void {
+  query(config: QueryConfig): Promise<QueryResult> {
     this.#note(config.text);
-    return callback
-      ? this.#client.query(config, callback)
-      : this.#client.query(config);
+    return this.#client.query(config);
   }
 
   /** For streams, and for queries that emit their rows. */

@@ -1,9 +1,8 @@
 import { mockServices } from '@backstage/backend-test-utils';
 import { createTestDatabases } from '@internal/postgres/testUtils';
-import { once } from 'node:events';
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { Client, type ClientConfig } from 'pg';
 import { TablesSession } from '../tables/TablesSession';
+import { startProxy } from './__testUtils__/startProxy';
 import { EnginePool } from './EnginePool';
 
 const databases = createTestDatabases({ versions: 'newest' });
@@ -15,51 +14,6 @@ async function until(isTrue: () => boolean | Promise<boolean>): Promise<void> {
   while (!(await isTrue())) {
     await new Promise(setImmediate);
   }
-}
-
-/** A way to PostgreSQL that loses what goes over its first connection, once that is frozen. */
-async function startProxy({ host, port, ...connection }: ClientConfig) {
-  const all = new Set<Socket>();
-  const open = new Set<Socket>();
-  let accepted = 0;
-  let isFrozen = false;
-  const server = createServer(near => {
-    accepted += 1;
-    const isFirst = accepted === 1;
-    const far = connect(port!, host!);
-    open.add(near);
-    near.on('close', () => open.delete(near));
-    const forward = (from: Socket, to: Socket) =>
-      all.add(
-        from
-          .on('data', data => (isFirst && isFrozen) || to.write(data))
-          .on('error', () => undefined)
-          .on('close', () => (isFirst && isFrozen) || to.destroy()),
-      );
-    forward(near, far);
-    forward(far, near);
-  });
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  return {
-    connection: {
-      ...connection,
-      host: '127.0.0.1',
-      port: (server.address() as AddressInfo).port,
-    },
-    get accepted() {
-      return accepted;
-    },
-    get open() {
-      return open.size;
-    },
-    freeze: () => {
-      isFrozen = true;
-    },
-    close: () => {
-      all.forEach(socket => socket.destroy());
-      server.close();
-    },
-  };
 }
 
 describe.each(databases.eachSupportedId())('the end on %s', id => {
@@ -109,7 +63,11 @@ describe.each(databases.eachSupportedId())('the end on %s', id => {
   ])(
     'of a session for %s is noticed where its connection is not closed',
     async (_, begin) => {
-      const proxy = await startProxy(connection);
+      let isFrozen = false;
+      const proxy = await startProxy(
+        connection,
+        number => isFrozen && number === 1,
+      );
       jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate'] });
       const { answer, close } = begin(proxy.connection);
       let isOver = false;
@@ -130,7 +88,7 @@ describe.each(databases.eachSupportedId())('the end on %s', id => {
         await asked();
         await asked();
         expect(isOver).toBe(false);
-        proxy.freeze();
+        isFrozen = true;
         await sleeping('pg_terminate_backend(pid)');
         await until(async () => !(await sleeping()));
         await asked();
