@@ -388,6 +388,8 @@ describe.each(databases.eachSupportedId())(
       expect(providerInfo.idToken).toBeUndefined();
       expect(await roleOf('acme', 'user:acme/jane')).toBe('viewer');
       expect(await roleOf('globex', 'user:acme/jane')).toBeUndefined();
+      // Once.
+      await browser.signIn('acme', 'jane');
       const { items } = await trail.list('acme', { event: 'join' });
       expect(items).toMatchObject([
         {
