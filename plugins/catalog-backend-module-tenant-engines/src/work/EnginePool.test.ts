@@ -123,6 +123,12 @@ async function isOpen(pid: number): Promise<boolean> {
   return rows.length > 0;
 }
 
+/** Its statement is not that of the next test then. */
+async function endSession(pid: number): Promise<void> {
+  await client.query('select pg_terminate_backend($1)', [pid]);
+  await waitUntil('the end', async () => !(await isOpen(pid)));
+}
+
 /** A way to PostgreSQL that goes silent at the first statement. */
 async function listenInSilence() {
   let onStatement = () => undefined as void;
@@ -205,7 +211,7 @@ describe.each(newest.eachSupportedId())('the pool of engines on %s', id => {
       await withDeadline('the close', pool.close());
       expect((await failure).message).toMatch('was lost');
     } finally {
-      await client.query('select pg_terminate_backend($1)', [pid]);
+      await endSession(pid);
     }
   });
 
@@ -470,7 +476,7 @@ describe.each(newest.eachSupportedId())('the pool of engines on %s', id => {
         await expect(noteOf(globex)).resolves.toBe('globex');
         expect(await pidOf(globex)).not.toBe(pid);
         await expect(ended).resolves.toContain('was lost');
-        await client.query('select pg_terminate_backend($1)', [pid]);
+        await endSession(pid);
       },
     );
   });

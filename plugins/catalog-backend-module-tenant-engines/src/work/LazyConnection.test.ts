@@ -318,7 +318,8 @@ describe.each(databases.eachSupportedId())('a connection on %s', id => {
         .catch(error => error);
       const pid = await waitUntil('the statement', async () => {
         const { rows } = await client.query(
-          `select pid from pg_stat_activity where state = 'active' and query = $1`,
+          `select pid from pg_stat_activity
+            where datname = current_database() and state = 'active' and query = $1`,
           [sql],
         );
         return rows[0]?.pid;
