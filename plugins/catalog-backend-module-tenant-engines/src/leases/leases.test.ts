@@ -350,6 +350,7 @@ describe.each(databases.eachSupportedId())('leases on %s', id => {
            from (values ('never-processed', '', '20 minutes'),
                         ('claimed', 'a', '31 minutes'),
                         ('done-before', 'b', '20 minutes'),
+                        ('never-hashed', null, '20 minutes'),
                         ('overdue', '', '-1 hour')) item (ref, hash, due)`,
       );
       await database.query(
@@ -385,6 +386,7 @@ describe.each(databases.eachSupportedId())('leases on %s', id => {
       ).resolves.toEqual([
         { ref: 'claimed', due: true, overdue: false },
         { ref: 'done-before', due: false, overdue: false },
+        { ref: 'never-hashed', due: true, overdue: false },
         { ref: 'never-processed', due: true, overdue: false },
         { ref: 'overdue', due: true, overdue: true },
       ]);

@@ -514,6 +514,8 @@ describe.each(databases.eachSupportedId())(
       // The last admin stays one.
       await open().signIn('acme', 'boss');
       expect(await roleOf('acme', 'user:acme/boss')).toBe('admin');
+      const { items } = await trail.list('acme', { outcome: 'failed' });
+      expect(items).toMatchObject([{ meta: { principal: 'user:acme/boss' } }]);
     });
 
     it('lets in verified addresses of its domains alone', async () => {
