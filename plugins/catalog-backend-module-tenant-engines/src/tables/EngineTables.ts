@@ -18,6 +18,7 @@ import {
   missing,
   readVersion,
   refuseNewer,
+  markedMigrations,
   unlockMigrations,
   VERSION_TABLE,
   withOwnCatalogs,
@@ -327,16 +328,21 @@ export class EngineTables {
     const { migrationsDirectory: directory, logger, patienceMs } = this.options;
     const all = await this.migrations();
     await this.withSession(async session => {
-      const isPending = async () => {
+      const isDue = async () => {
         const done = await readVersion(session, schema);
-        // The stock plugin refuses a newer one itself.
-        return !done || versionOf(all, done) === 'older';
+        const version = done && versionOf(all, done);
+        // The stock plugin refuses a newer one itself. It refuses a mark, too, with nothing to do.
+        return (
+          version !== 'newer' &&
+          (version !== 'current' ||
+            (await markedMigrations(session, schema)).length > 0)
+        );
       };
-      if (!(await isPending())) {
+      if (!(await isDue())) {
         return;
       }
       await session.lock(DEFAULT_CATALOG, { scope: 'session', patienceMs });
-      if (!(await isPending())) {
+      if (!(await isDue())) {
         return;
       }
       const title = 'the catalog tables of the default tenant';
@@ -351,7 +357,14 @@ export class EngineTables {
       await session.useSchema(schema);
       await unlockMigrations(session, schema, { patienceMs });
       const knex = session.knex({ warn: message => logger.warn(message) });
-      await withOwnCatalogs(session, () => knex.migrate.latest({ directory }));
+      await withOwnCatalogs(session, async () => {
+        // One at a time: Knex records each in its own transaction then. Where one of several needs
+        // to be outside of a transaction, it records all of them after their commits.
+        let ran: string[];
+        do {
+          [, ran] = await knex.migrate.up({ directory });
+        } while (ran.length > 0);
+      });
     });
   }
 

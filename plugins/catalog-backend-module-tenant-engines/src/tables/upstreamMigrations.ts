@@ -88,9 +88,36 @@ const LOOK_MS = 250;
 const LOOKS = 2;
 
 /**
- * Knex marks a running migration in a row. A process that was killed leaves the mark, and each
- * later start would fail. No process of this product migrates while this one holds the advisory
- * lock, which a stock one does not know: one that is at work is waited for.
+ * The tables, as SQL, in which Knex has marked a migration as running. A process that was killed
+ * leaves the mark, and each later start would fail.
+ */
+export async function markedMigrations(
+  session: TablesSession,
+  schema: string,
+): Promise<string[]> {
+  const tables = await session.query<{ name: string }>(
+    `select c.relname as name
+       from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+       join pg_catalog.pg_attribute a on a.attrelid = c.oid and a.attnum > 0
+      where n.nspname = $1 and c.relkind = 'r'
+      group by c.relname
+     having array_agg(a.attname::text order by a.attnum) = array['index', 'is_locked']`,
+    [schema],
+  );
+  const marked: string[] = [];
+  for (const { name } of tables) {
+    const table = `${escapeIdentifier(schema)}.${escapeIdentifier(name)}`;
+    const marks = `select from ${table} where is_locked = 1`;
+    if ((await session.query(marks)).length > 0) {
+      marked.push(table);
+    }
+  }
+  return marked;
+}
+
+/**
+ * Removes the marks of processes that were killed. No process of this product migrates while this
+ * one holds the advisory lock, which a stock one does not know: one that is at work is waited for.
  *
  * The row lock of the update lasts for the statement.
  *
@@ -101,24 +128,11 @@ export async function unlockMigrations(
   schema: string,
   wait: WaitOptions,
 ): Promise<void> {
-  const tables = await session.query<{ name: string }>(
-    `select c.relname as name
-       from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
-       join pg_catalog.pg_attribute a on a.attrelid = c.oid and a.attnum > 0
-      where n.nspname = $1 and c.relkind = 'r'
-      group by c.relname
-     having array_agg(a.attname::text order by a.attnum) = array['index', 'is_locked']`,
-    [schema],
-  );
-  for (const { name } of tables) {
-    const table = `${escapeIdentifier(schema)}.${escapeIdentifier(name)}`;
-    const marked = `${table} where is_locked = 1`;
-    if ((await session.query(`select from ${marked}`)).length > 0) {
-      await whileOthersMigrate(session, schema, wait);
-      await session.query(
-        `update ${table} set is_locked = 0 where is_locked = 1`,
-      );
-    }
+  for (const table of await markedMigrations(session, schema)) {
+    await whileOthersMigrate(session, schema, wait);
+    await session.query(
+      `update ${table} set is_locked = 0 where is_locked = 1`,
+    );
   }
 }
 
